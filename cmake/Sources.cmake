@@ -258,6 +258,7 @@ set(render_sources
     src/render/integrator/kernels/ellipsoid_replay.c
     src/render/integrator/kernels/primal.c
     src/render/integrator/kernels/rays.c
+    src/render/integrator/kernels/sensor_paths.c
     src/render/integrator/kernels/own_integrator.c
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c

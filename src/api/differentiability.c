@@ -136,6 +136,9 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (s->metropolis.particles)
         return "those of Metropolis integrators are not implemented: they make images; path, prb and volpath "
                "have gradients";
+    if (s->both_ways)
+        return "those of bidirectional are not implemented: it makes images; path, prb and ptracer have "
+               "gradients";
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
     const char *mode = refused_by_mode(s, parameter);

@@ -142,7 +142,8 @@ static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
 {
     if (job->scene->light_tracing)
         return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "a batch of pixels needs paths from the camera; ptracer's come from the lights");
+                         "a batch of pixels needs paths from the camera alone; %s begin at lights",
+                         job->scene->both_ways ? "half of bidirectional's" : "ptracer's");
     if (batch->views > 1 && job->plan->sensor)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "the job's parameters are the sensor's, so it cannot be moved");

@@ -250,6 +250,7 @@ typedef struct render_scene {
     double *own_settings;               /* its numbers, in the order of its table */
     render_metropolis metropolis;       /* the image is a sum of splats of Markov chains */
     bool light_tracing;                 /* paths begin at lights; the image is a sum of splats */
+    bool both_ways;                     /* and as many begin at the sensor (kernels/sensor_paths.c) */
     bool no_image;                      /* channels are all there is */
     ARRAY(render_channel) channels;     /* alpha first, if the film has it */
     const scene_object *field;          /* NULL: none, or the integrator does not see it */

@@ -20,6 +20,7 @@ typedef struct integrator_kind {
                           meets first (Mitsuba) */
     bool volumetric;   /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image, ellipsoid_field;
+    bool both_ways;     /* light tracing, and as many paths from the sensor */
     bool silhouette;    /* shows shapes as bright or black */
     uint32_t particles; /* as render_metropolis.particles, and */
     double light_paths; /* light_paths, by default */
@@ -76,6 +77,13 @@ static const integrator_kind integrator_kinds[] = {
      .silhouette = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
     {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},
+    {.name = "bidirectional",
+     .max_depth = -1,
+     .rr_depth = 5,
+     .sees_through = true,
+     .detached = true,
+     .light_tracing = true,
+     .both_ways = true},
     {.name = "pssmlt",
      .max_depth = -1,
      .rr_depth = 5,
@@ -136,6 +144,8 @@ uint32_t integrator_abilities(const plugin_class *cls)
         return ABILITY_REVERSE | ABILITY_FORWARD;
     const integrator_kind *kind = kind_named(cls->name);
     BL_ASSERT(kind, "no integrator is called %s", cls->name);
+    if (kind->both_ways || kind->light_paths > 0)
+        return 0; /* paths from lights do not know media */
     if (kind->particles)
         return ABILITY_IN_MEDIA;
     bool paths = !kind->depth_image;
@@ -365,7 +375,8 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
         TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
     bool theirs = value_named(i, "max_depth") && !kind->own_depths;
     s->volumetric = kind->volumetric || (kind->in_media && holds_media(s->description->root, 2));
-    s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing;
+    s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing,
+    s->both_ways = kind->both_ways;
     s->sees_through = kind->sees_through || s->volumetric;
     s->method = kind->method, s->detached = kind->detached || s->mode->polarized;
     s->pipelined = kind->pipelined;
@@ -563,10 +574,13 @@ static bl_result check_both_ways(const render_scene *s, const char *name, bl_err
 
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
 {
-    const bool both = s->metropolis.light_paths > 0;
+    const bool both = s->both_ways || s->metropolis.light_paths > 0;
     if (!s->light_tracing && !both)
         return BL_OK;
-    const char *name = !both ? "ptracer" : s->metropolis.particles > 1 ? "cpmmlt" : "mmlt";
+    const char *name = s->both_ways                  ? "bidirectional"
+                       : s->light_tracing            ? "ptracer"
+                       : s->metropolis.particles > 1 ? "cpmmlt"
+                                                     : "mmlt";
     if (both)
         TRY(check_both_ways(s, name, err));
     if (s->emitters.count == 0)

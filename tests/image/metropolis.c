@@ -1,8 +1,9 @@
 /* LABELS: swiftshader=long native timeout=2400 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Do images by Metropolis chains have the expectation of path tracing? Steps of a chain are not independent,
- * so errors are those of the mean of independent runs. The same seed gives the same bytes however the work is
- * sliced. What chains cannot do is refused by name. BL_LONG=1 takes all cases, ordinary runs the quick ones.
+ * Do images by Metropolis chains, and by paths from both ends without chains, have the expectation of path
+ * tracing? Steps of a chain are not independent, so errors are those of the mean of independent runs. The
+ * same seed gives the same bytes however the work is sliced. What chains cannot do is refused by name.
+ * BL_LONG=1 takes all cases, ordinary runs the quick ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,6 +116,8 @@ static const walker walkers[] = {
     {"cpmmlt", "<float name='light_paths' value='.3'/>", true},
 };
 enum { WALKERS = sizeof walkers / sizeof *walkers };
+/* No chains, but the same weights between both kinds of paths. */
+static const walker both_ways = {"bidirectional", "", true};
 
 /* with: chains, or NULL: independent paths by the integrator `reference`. */
 static char *scene_of(arena *a, const chain_case *c, const walker *with, const char *reference)
@@ -189,6 +192,10 @@ static void images_equal_those_of_paths(void **state)
             run_means chains = runs_of(c, &walkers[i], c->spp);
             compare(c, name_of(&walkers[i]), &chains, &path);
         }
+        if (c->only_sensor)
+            continue;
+        run_means both = runs_of(c, &both_ways, c->path_spp);
+        compare(c, both_ways.integrator, &both, &path);
     }
 }
 
@@ -241,6 +248,11 @@ static void slices_change_nothing(void **state)
             scene_picture_free(&p);
             arena_free(&a);
         }
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[1], &both_ways, NULL), folder, NULL, 0);
+    scene_picture_expect_reproducible(&p, 40);
+    scene_picture_free(&p);
+    arena_free(&a);
 }
 
 /* ---- what is said of chains ---- */
@@ -360,6 +372,15 @@ static void refuses(void **state)
     scene_device_refused(
         &device, bl_job_render(p.job, &(bl_render_desc){.spp = 4, .variance = variance}, p.image, NULL),
         BL_ERROR_UNSUPPORTED, "no variance of independent samples");
+    scene_picture_free(&p);
+    p = scene_picture_load(&device, scene_of(&a, &cases[0], &both_ways, NULL), folder, NULL, 0);
+    scene_device_refused(
+        &device,
+        bl_job_create(device.device, p.scene, &(bl_job_desc){.parameters = wall, .parameter_count = 1}, &job),
+        BL_ERROR_UNSUPPORTED, "those of bidirectional are not implemented");
+    scene_device_refused(
+        &device, bl_job_render(p.job, &(bl_render_desc){.spp = 4, .variance = variance}, p.image, NULL),
+        BL_ERROR_UNSUPPORTED, "no variance");
     scene_picture_free(&p);
     bl_scene *scene = NULL;
     char *xml = scene_xml(&a, "<integrator type='cpmmlt'><integer name='particles' value='12'/></integrator>",

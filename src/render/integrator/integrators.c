@@ -84,6 +84,11 @@ const render_class integrator_direct_projective = {
 const render_class integrator_ptracer = {
     .plugin = {PLUGIN_INTEGRATOR, "ptracer", PLUGIN_TABLE(path_params), PLUGIN_NONE,
                "light tracing: paths from lights, connected to the sensor"}};
+const render_class integrator_bidirectional = {
+    .plugin = {
+        PLUGIN_INTEGRATOR, "bidirectional", PLUGIN_TABLE(path_params), PLUGIN_NONE,
+        "path and ptracer at once, with weights of multiple importance sampling: bidirectional without "
+        "connections of inner vertices. Without media. Not in Mitsuba 3"}};
 #define METROPOLIS_PARAMS(most)                                                                              \
     {"chains",                                                                                               \
      PLUGIN_INTEGER,                                                                                         \

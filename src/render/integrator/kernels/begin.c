@@ -21,7 +21,8 @@ void walk_begin(walk *w, ir_func *f)
     w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
     w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
-    w->multiplexed = p->scene->metropolis.light_paths > 0 && w->pass == RENDER_PRIMAL;
+    w->multiplexed =
+        (p->scene->both_ways || p->scene->metropolis.light_paths > 0) && w->pass == RENDER_PRIMAL;
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = sampler_of_pass(w);
     w->bends = render_bends_rays(p->scene);

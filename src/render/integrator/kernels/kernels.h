@@ -43,6 +43,9 @@ bl_result kernel_light(walk *w, ir_module *m); /* light tracing: the image or it
 bl_result kernel_light_replay(walk *w, ir_module *m);  /* its gradient where paths move, */
 bl_result kernel_light_forward(walk *w, ir_module *m); /* its derivative, or the image along frozen paths */
 
+/* sensor_paths.c: as many paths from the sensor as the lane has from lights, with their share of both. */
+void sensor_paths_add(walk *w, const lane *l);
+
 /* ---- splatting.c ---- */
 
 /* How a splat moves: the tangents of its contribution and of its place, in pixels. */

@@ -11,12 +11,14 @@
  *
  * Invariant: both phases use the same random numbers and leave out the same splats that are not finite. */
 #include "render/integrator/kernels/kernels.h"
+#include "render/integrator/path/technique_weights.h"
 #include "render/integrator/walk/radiance_sums.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct light_state {
     light_position at;
     throughput b;
+    technique_light light; /* where walk.multiplexed */
     /* in the gradient kernel: */
     ir_ref phase; /* bool: subtracting and backpropagating */
     replay_sums sums;
@@ -27,6 +29,8 @@ static void state_light(const walk *w, loop_state *s, light_state *p, bool gradi
 {
     state_ref(s, &p->at.sample), state_light_place(w, s, &p->at);
     state_throughput(w, s, &p->b);
+    if (w->multiplexed)
+        state_technique(s, &p->light);
     if (!gradient)
         return;
     state_ref(s, &p->phase), state_ref(s, &p->hash), state_ref(s, &p->hash_first);
@@ -42,6 +46,8 @@ static ir_ref image_vertex(walk *w, light_state *p)
     light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     light_emit(w, &v, &p->b);
     color contribution = color_mul(t, throughput_whole(w, &p->b), light_splat_factor(w, &v));
+    if (w->multiplexed)
+        contribution = color_scale(t, contribution, technique_weigh_splat(w, &p->at, &v, &p->light));
     ir_ref finite = color_finite(t, contribution);
     kernel_count(w, ir_and(t->f, v.splat.there, ir_not(t->f, finite)), STATUS_NON_FINITE);
     v.splat.there = ir_and(t->f, v.splat.there, finite);
@@ -138,6 +144,7 @@ bl_result kernel_light(walk *w, ir_module *m)
     light_state p = {
         .at = light_before(w, l.first),
         .b = throughput_start(w),
+        .light = technique_light_start(w),
         .phase = ir_bool(f, false),
         .sums = sums_start(t),
         .hash = t_u32(t, 0),
@@ -156,6 +163,8 @@ bl_result kernel_light(walk *w, ir_module *m)
         p.at.sample = ir_add(f, p.at.sample, ir_to_u32(f, ir_not(f, alive)));
     state_light(w, &next, &p, gradient);
     state_endloop(f, loop, &state, &next);
+    if (w->multiplexed)
+        sensor_paths_add(w, &l);
     if (gradient)
         ir_flush(f, BUFFER_GRADIENT, l.inside);
     ir_return(f, NULL, 0);

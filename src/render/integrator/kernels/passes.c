@@ -47,6 +47,8 @@ const char *render_pass_lacks(const plan *p, unsigned needs)
 const char *render_pass_refused(const render_scene *s, render_pass pass)
 {
     enum render_pass_kind kind = render_passes[pass].kind;
+    if (s->both_ways && pass != RENDER_PRIMAL && pass != RENDER_CHANNELS && kind < PASS_RAYS)
+        return "bidirectional makes images: no variance, no gradients; path and prb have them";
     if (s->light_tracing && !render_passes[pass].light_tracing)
         return "ptracer has no variance, and its gradients are computed in one kernel";
     if (s->metropolis.particles && pass != RENDER_PRIMAL && pass != RENDER_CHANNELS && kind < PASS_RAYS)

@@ -4,6 +4,8 @@
  * the window are lost (Mitsuba's image block with normalisation). With a box filter one pixel gets
  * everything.
  *
+ * Beside paths from the sensor (walk.multiplexed) shares are those of film samples, which stay in the window.
+ *
  * The image is summed in the kernel's accumulation buffer as 64-bit fixed point (opt/accumulate.c), so it
  * does not depend on the order. Contributions are divided by the number of samples per pixel: there are as
  * many paths as samples in the whole image, and importance is relative to the image's mean.
@@ -100,8 +102,16 @@ static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_
     ir_ref pixel =
         ir_add(f, ir_mul(f, ir_to_u32(f, ir_max(f, y, zero)), width), ir_to_u32(f, ir_max(f, x, zero)));
     *element = ir_select(f, inside, ir_mul(f, pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
-    return p->filter->value ? ir_mul(f, p->inverse, ir_mul(f, tap(w, p, x, s->at.x), tap(w, p, y, s->at.y)))
-                            : p->inverse;
+    if (!p->filter->value)
+        return p->inverse;
+    ir_ref share = ir_mul(f, p->inverse, ir_mul(f, tap(w, p, x, s->at.x), tap(w, p, y, s->at.y)));
+    if (!w->multiplexed || film_samples_border(w->plan->scene))
+        return share;
+    const window_axis across = {ir_to_u32(f, ir_select(f, inside, x, zero)), width},
+                      down = {ir_to_u32(f, ir_select(f, inside, y, zero)), height};
+    ir_ref within = ir_mul(f, filter_mass_within(t, p->filter, p->record, across),
+                           filter_mass_within(t, p->filter, p->record, down));
+    return ir_div(f, share, within);
 }
 
 /* The derivatives of a pixel's share by the splat's place. */
