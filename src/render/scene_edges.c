@@ -54,26 +54,21 @@ static bool paths_from_lights(const render_scene *s)
     return all;
 }
 
-static uint32_t delta_lights(const render_scene *s)
+bool edges_some_delta_light(const render_scene *s)
 {
-    uint32_t count = 0;
+    bool any = false;
     for (uint32_t i = 0; i < s->emitters.count; i++)
-        count += ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
-    return count;
+        any |= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
+    return any;
 }
-
-bool edges_some_delta_light(const render_scene *s) { return delta_lights(s) > 0; }
 
 bool edges_lit_possible(const render_scene *s) { return paths_from_lights(s) && !goes_through(s); }
 
+/* There light from lights with extent is found by rays that hit them. */
 bool edges_shafts_possible(const render_scene *s)
 {
-    return paths_from_lights(s) && goes_through(s) && !s->hide_emitters && !render_bends_rays(s);
-}
-
-bool edges_light_shared(const render_scene *s)
-{
-    return edges_lit_possible(s) || (edges_shafts_possible(s) && delta_lights(s) < s->emitters.count);
+    return paths_from_lights(s) && goes_through(s) && !s->hide_emitters && !render_bends_rays(s) &&
+           edges_some_delta_light(s);
 }
 
 bool edges_from_lights_possible(const render_scene *s)

@@ -19,8 +19,9 @@
  * and y moves as a vertex of the path behind x does (motion/local_volume.c): it is visited as one, with a
  * collision that is forced there.
  *
- * A light with extent is met by rays, too, so boundary_path.c finds the same light, and this pass has a share
- * (boundary_light_share). */
+ * A light with extent is met by rays, too, so boundary_path.c finds the same light. Where walks are
+ * volumetric for the sake of motion alone (plan_is_volumetric) this pass has a share (boundary_light_share);
+ * in media, and where surfaces are not there, it leaves such lights to boundary_path.c. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
@@ -463,6 +464,8 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     boundary_point b = boundary_light_pick(w, &loop, &l);
     random4 r = boundary_numbers(w, loop.sample, 0), more = boundary_numbers(w, loop.sample, 2);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
+    if (!edges_lit_possible(w->plan->scene))
+        lit = ir_and(f, lit, l.delta);
     sensor_view view = walk_view(w);
     vec2 lens = {r.u[1], r.u[2]};
     sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
@@ -491,7 +494,7 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     color c = color_mul(t, color_mul(t, l.radiance, x.carried), scattered(w, &v, &at, &y, l.at.d));
     c = color_mul(t, c, let_through(w, &x.v, &x.at, d, distance, lit));
     c = color_mul(t, c, jump_at(w, &b, &l, &v, &at, lit));
-    if (edges_light_shared(w->plan->scene))
+    if (edges_lit_possible(w->plan->scene))
         c = color_scale(t, c, boundary_light_share(w, &l, &v, v.wi, frame_to_local(t, v.frame, l.at.d)));
     ir_ref by = link.weight;
     if (some_before(w)) {
