@@ -64,7 +64,7 @@ bool edges_some_delta_light(const render_scene *s)
 
 bool edges_lit_possible(const render_scene *s) { return paths_from_lights(s) && !goes_through(s); }
 
-/* There light from lights with extent is found by rays that hit them. */
+/* In media light from lights with extent is left to rays that hit them. */
 bool edges_shafts_possible(const render_scene *s)
 {
     return paths_from_lights(s) && goes_through(s) && !s->hide_emitters && !render_bends_rays(s) &&

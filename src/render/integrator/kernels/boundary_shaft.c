@@ -417,19 +417,6 @@ static ir_ref motion_of(walk *w, const boundary_point *b, const boundary_light *
     return boundary_motion(w, b, &(boundary_segment){p, light, ir_bool(t->f, false), borders ? &edge : NULL});
 }
 
-/* Adds to the pixel of a path, in a sum of splats. */
-static void add_to_pixel(walk *w, ir_ref there, const walk_position *at, color c)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    film_value added = film_of(w, at, c);
-    ir_ref share = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))),
-           first = ir_mul(f, w->pixel, t_u32(t, w->film_channels)), none = t_u32(t, PLAN_NONE);
-    for (uint32_t k = 0; k < w->film_channels; k++)
-        ir_accum(f, BUFFER_GRADIENT, ir_select(f, there, t_offset(t, first, k), none),
-                 ir_mul(f, share, added.c[k]));
-}
-
 static void add_forward(walk *w, const onlooker *x, light_splat splat, color c)
 {
     tracer *t = &w->t;
@@ -439,8 +426,10 @@ static void add_forward(walk *w, const onlooker *x, light_splat splat, color c)
     ir_ref there = ir_and(f, splat.there, finite);
     splat.there = ir_and(f, there, x->camera);
     splat_add(w, &splat, c, NULL);
-    if (some_before(w))
-        add_to_pixel(w, ir_and(f, there, ir_not(f, x->camera)), &x->pixel, c);
+    if (!some_before(w))
+        return;
+    film_value added = film_of(w, &x->pixel, c);
+    splat_add_to_pixel(w, ir_and(f, there, ir_not(f, x->camera)), &added);
 }
 
 /* dL by what the sample adds. */

@@ -56,6 +56,8 @@ typedef struct splat_tangent {
 /* Adds a contribution to the image, which is summed in BUFFER_GRADIENT. The filter's weights over the pixels
  * sum to 1, as in Mitsuba. moved: adds the tangent of the splat instead; or NULL. */
 void splat_add(walk *w, const light_splat *s, color contribution, const splat_tangent *moved);
+/* Adds what a path through the lane's own pixel has found to the same sum, where `there` (bool). */
+void splat_add_to_pixel(walk *w, ir_ref there, const film_value *found);
 /* In place of splat_add: one pixel (u32) of those that share a splat, chosen by two random numbers in
  * proportion to its share. *weight (f32): what the contribution to it is multiplied by, for the expectation
  * of film samples (docs/theory/film.md); 0 where the pixel is not in the window, and where there is no splat.

@@ -16,19 +16,8 @@ static void state_sensor(walk *w, loop_state *s, radiance_walk *p)
     state_ref(s, &p->eta), state_ref(s, &p->reach);
 }
 
-/* Each path is a splat of its own, so the sum does not depend on how a lane's samples are sliced. */
-static void add_to_pixel(walk *w, ir_ref where, const film_value *found)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref element = ir_mul(f, w->pixel, t_u32(t, w->film_channels)),
-           each = ir_div(f, t_f32(t, 1), ir_to_f32(f, w->spp));
-    for (uint32_t c = 0; c < w->film_channels; c++)
-        ir_accum(f, BUFFER_GRADIENT, ir_select(f, where, t_offset(t, element, c), t_u32(t, PLAN_NONE)),
-                 ir_mul(f, found->c[c], each));
-}
-
-/* Where a path has ended: what it has found joins its pixel, and the next sample begins. */
+/* Where a path has ended: what it has found joins its pixel, as a splat of its own, so the sum does not
+ * depend on how a lane's samples are sliced. The next sample begins. */
 static void finish(walk *w, radiance_walk *p, ir_ref alive)
 {
     tracer *t = &w->t;
@@ -37,7 +26,7 @@ static void finish(walk *w, radiance_walk *p, ir_ref alive)
     film_value found = film_of(w, &p->at, p->radiance);
     ir_ref finite = film_finite(w, &found);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
-    add_to_pixel(w, ir_and(f, ended, finite), &found);
+    splat_add_to_pixel(w, ir_and(f, ended, finite), &found);
     p->radiance = color_select(t, alive, p->radiance, color_all(t_f32(t, 0)));
     p->beta = color_select(t, alive, p->beta, color_all(t_f32(t, 1)));
     p->eta = ir_select(f, alive, p->eta, t_f32(t, 1));

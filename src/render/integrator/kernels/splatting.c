@@ -188,6 +188,17 @@ splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
     return r;
 }
 
+void splat_add_to_pixel(walk *w, ir_ref there, const film_value *found)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref share = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))),
+           first = ir_mul(f, w->pixel, t_u32(t, w->film_channels)), none = t_u32(t, PLAN_NONE);
+    for (uint32_t k = 0; k < w->film_channels; k++)
+        ir_accum(f, BUFFER_GRADIENT, ir_select(f, there, t_offset(t, first, k), none),
+                 ir_mul(f, share, found->c[k]));
+}
+
 /* ---- one pixel of a splat ---- */
 
 /* One axis: the pixel (f32, whole) that u chooses in proportion to the magnitude of the filter at its centre.
