@@ -136,6 +136,24 @@ static void closed_furnace_without_bound(void **state)
     judge_constant("<integrator type='path'/>", FURNACE, SPP, (double[3]){2, 2 / 0.7, 1.25}, 5e-3);
 }
 
+/* A lamp in the middle of a closed ball lights it everywhere alike, and the last segment finds nothing. */
+#define LIT_BALL                                                                                             \
+    "<shape type='sphere'><float name='radius' value='9'/><boolean name='flip_normals' "                     \
+    "value='true'/>" MATERIAL(                                                                               \
+        ".5,.3,.8") "</shape><emitter type='point'><rgb name='intensity' value='81,162,20.25'/></emitter>"
+
+static void lamp_in_a_ball(void **state)
+{
+    (void)state;
+    static const char *const bounded[4] = {PATH("1"), PATH("2"), PATH("3"), PATH("5")};
+    static const int bounces[4] = {0, 1, 2, 4};
+    for (int k = 0; k < 4; k++) {
+        double rgb[3] = {series(0.5 / pi, 0.5, bounces[k]), series(0.3 / pi * 2, 0.3, bounces[k]),
+                         series(0.8 / pi / 4, 0.8, bounces[k])};
+        judge_constant(bounded[k], LIT_BALL, 16, rgb, 1e-3);
+    }
+}
+
 static void no_depth_no_light(void **state)
 {
     (void)state;
@@ -426,6 +444,7 @@ int main(void)
         cmocka_unit_test(convex_in_a_constant_environment),
         cmocka_unit_test(closed_furnace),
         cmocka_unit_test(closed_furnace_without_bound),
+        cmocka_unit_test(lamp_in_a_ball),
         cmocka_unit_test(no_depth_no_light),
         cmocka_unit_test(point_light),
         cmocka_unit_test(area_lights),

@@ -291,6 +291,32 @@ static void media_emit(void **state)
           256, expected, 3e-2);
 }
 
+/* A closed ball is full of a medium that does nothing but glow. From the middle one radius of it is seen, and
+ * behind that the wall, onto which chords of 2 r cos shine: 4/3 r of it are scattered, and so on. */
+static void glow_lights_a_wall(void **state)
+{
+    (void)state;
+    static const char *const bounded[3] = {VOLPATH("1"), VOLPATH("2"), VOLPATH("3")};
+    const double radius = 2, albedo[3] = {.5, .3, .8};
+#define CLEAR "<float name='sigma_t' value='0'/>" GLOW
+    for (int k = 0; k < 3; k++) {
+        double rgb[3];
+        for (int c = 0; c < 3; c++) {
+            double onto = 4. / 3 * radius * glow[c], from = 0;
+            for (int i = 0; i < k; i++)
+                from = albedo[c] * (i == 0 ? onto : onto + from);
+            rgb[c] = radius * glow[c] + from;
+        }
+        double expected[VALUES];
+        constant(expected, rgb[0], rgb[1], rgb[2]);
+        judge_in(bounded[k], "<float name='near_clip' value='1e-4'/>" FOG("homogeneous", CLEAR),
+                 "<shape type='sphere'><point name='center' value='0,0,4'/><float name='radius' "
+                 "value='2'/><bsdf type='twosided'><bsdf type='diffuse'>" RGB(
+                     "reflectance", ".5,.3,.8") "</bsdf></bsdf><ref id='fog' name='interior'/></shape>",
+                 1024, expected, 3e-2);
+    }
+}
+
 /* ---- rays in homogeneous media ---- */
 
 /* Image and gradients of a scene whose medium has `in_medium`, too. */
@@ -600,6 +626,7 @@ int main(void)
         cmocka_unit_test(slope_of_transmittance),
         cmocka_unit_test(long_paths_replay),
         cmocka_unit_test(media_emit),
+        cmocka_unit_test(glow_lights_a_wall),
         cmocka_unit_test(flights_shorten_rays),
         cmocka_unit_test(light_comes_through_layers),
         cmocka_unit_test(flakes_dim_by_direction),

@@ -14,6 +14,14 @@ static const sampler_class *sampler_of_pass(const walk *w)
     return free ? &sampler_paddedsobol : own;
 }
 
+static bool meets_light(const walk *w)
+{
+    bool any = w->plan->field || w->bends || (w->media && emission_any(w));
+    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
+        any |= !emitter_of(w->plan->emitters.data[i])->delta;
+    return any;
+}
+
 void walk_begin(walk *w, ir_func *f)
 {
     const plan *p = w->plan;
@@ -26,6 +34,7 @@ void walk_begin(walk *w, ir_func *f)
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = sampler_of_pass(w);
     w->bends = render_bends_rays(p->scene);
+    w->meets_light = meets_light(w);
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->film_channels, w->entries = p->scene->film_entries;
     w->polarized = p->scene->mode->polarized;

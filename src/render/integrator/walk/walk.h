@@ -143,6 +143,7 @@ struct walk {
     bool media;       /* (V) the plan has media */
     bool bends;       /* rays bend in some medium: walk_position.medium is carried */
     bool bends_lit;   /* some medium that bends rays absorbs or emits */
+    bool meets_light; /* rays can meet what shines: lights with extent, an environment, media, a field */
     bool polarized;   /* light has Stokes vectors */
     bool multiplexed; /* paths from the sensor and paths from lights share what both can find
                          (path/technique_weights.h) */
