@@ -96,8 +96,8 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
         p->row[k] = color_scale(t, p->row[k], up);
     if (p->whole)
         entries_scale(w, &p->others, color_all(up));
-    *alive = ir_and(f, walk_may_go_on(w, &v, p->at.depth),
-                    ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
+    *alive =
+        ir_and(f, walk_may_go_on(w, &v), ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
     p->at = walk_next(w, p->at, &v, *alive);
     return v;
 }

@@ -194,6 +194,18 @@ static ir_ref has_smooth_lobe(walk *w, ir_ref cls)
     return has;
 }
 
+/* The last segment samples no light. So where rays can meet none either, the path ends before it. */
+static ir_ref ends_early(walk *w, const walk_vertex *v, ir_ref depth)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    int32_t most = w->plan->scene->max_depth;
+    if (most < 0 || w->meets_light)
+        return (ir_ref){0};
+    ir_ref last = ir_ge(f, ir_add(f, depth, t_u32(t, 2)), t_u32(t, (uint32_t)most));
+    return w->volumetric ? ir_and(f, last, ir_not(f, v->through)) : last; /* which keeps the depth */
+}
+
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -270,6 +282,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.medium = medium_behind(w, &v.si, v.next_d, at.medium);
     if (w->bends)
         v.bends_on = eikonal_bends(w, v.medium);
+    v.ends = ends_early(w, &v, at.depth);
     w->motion->look_ahead(w, &v, &at);
     v.decisions = mix_decisions(w, &v, visible);
     return v;

@@ -71,9 +71,8 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, th
  * depolarizes: bool, a segment ends with the vertex. */
 passage throughput_pass_polarized(walk *w, ir_ref depth, const walk_vertex *v, const color row[4], vec3 basis,
                                   ir_ref depolarizes, throughput *b);
-/* bool: the path may go on behind a vertex at `depth`. The last segment samples no light. So where rays can
- * meet none either, the path ends before it. */
-ir_ref walk_may_go_on(walk *w, const walk_vertex *v, ir_ref depth);
+/* bool: the path may go on behind a vertex: v->goes_on, unless v->ends. */
+ir_ref walk_may_go_on(walk *w, const walk_vertex *v);
 /* Russian roulette after a vertex, as in Mitsuba's path and volpath: the survival probability, from the
  * throughput's largest channel. It is 1 before rr_depth. */
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);

@@ -92,17 +92,10 @@ void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
     }
 }
 
-ir_ref walk_may_go_on(walk *w, const walk_vertex *v, ir_ref depth)
+ir_ref walk_may_go_on(walk *w, const walk_vertex *v)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    int32_t most = w->plan->scene->max_depth;
-    if (most < 0 || w->meets_light)
-        return v->goes_on;
-    ir_ref worth = ir_lt(f, ir_add(f, depth, t_u32(t, 2)), t_u32(t, (uint32_t)most));
-    if (w->volumetric) /* what goes straight through keeps its depth */
-        worth = ir_or(f, worth, v->through);
-    return ir_and(f, v->goes_on, worth);
+    ir_func *f = w->t.f;
+    return ir_is_none(v->ends) ? v->goes_on : ir_and(f, v->goes_on, ir_not(f, v->ends));
 }
 
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
@@ -133,7 +126,7 @@ static passage survive(walk *w, ir_ref depth, const walk_vertex *v, color living
     for (int k = 0; k < 4 && w->polarized; k++)
         b->row[k] = color_scale(t, b->row[k], up);
     return (passage){
-        .alive = ir_and(f, ir_and(f, walk_may_go_on(w, v, depth), survives),
+        .alive = ir_and(f, ir_and(f, walk_may_go_on(w, v), survives),
                         ir_and(f, ir_gt(f, v->sample.pdf, zero), ir_gt(f, most, zero))),
         .inverse_pdf = ir_mul(f, inverse, up),
     };

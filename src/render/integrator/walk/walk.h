@@ -261,6 +261,7 @@ struct walk_vertex {
     walk_light hit; /* the light that the ray has hit: at the vertex, or the environment */
     ir_ref hit_mis; /* MIS weight of the light that was hit, against light sampling; 0 where none is hit */
     ir_ref goes_on; /* bool: there is a surface or a collision, and depth allows another segment */
+    ir_ref ends;    /* bool: a path from the sensor cannot find light behind it; none: it may */
     ir_ref bsdf_class, bsdf_record;
     vec3 wi, to_light, wo;    /* unit directions in `frame` */
     walk_light light;         /* the sampled light */
