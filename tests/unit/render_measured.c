@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Measured materials: what the reader makes of a file and refuses, and values and densities of the files of
  * assets/measured for pairs of directions, as Mitsuba 3.9.1 has them of the same files (variant scalar_rgb,
- * `eval` and `pdf` of the BSDF for unit vectors along wi and wo). Files with spectra are written here, of the
+ * `eval` and `pdf` of the BSDF for unit vectors along wi and wo). Files of the other shapes that the format
+ * has are written here of the same numbers, and compared so, too. Files with spectra are written of the
  * colours of these, so that what they give at any wavelength is known from the colours. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,13 +75,14 @@ static void values_are_mitsubas(void **state)
     }
 }
 
-/* ---- spectra ---- */
+/* ---- files that are written here ---- */
 
 typedef struct tensor {
     const char *name;
     uint32_t rank;
     uint64_t shape[5];
-    const float *values; /* NULL: one byte, 1 */
+    const float *values; /* NULL: one byte */
+    char byte;
 } tensor;
 
 static size_t tensor_bytes(const tensor *f)
@@ -107,9 +109,142 @@ static void write_tensors(const char *path, const tensor *fields, uint32_t count
         offset += tensor_bytes(&fields[i]);
     }
     for (uint32_t i = 0; i < count; i++)
-        fwrite(fields[i].values ? (const void *)fields[i].values : "\1", 1, tensor_bytes(&fields[i]), f);
+        fwrite(fields[i].values ? (const void *)fields[i].values : &fields[i].byte, 1,
+               tensor_bytes(&fields[i]), f);
     assert_int_equal(fclose(f), 0);
 }
+
+static void load(const char *of, scene_measured *m)
+{
+    char from[1300];
+    bl_error err = {0};
+    snprintf(from, sizeof from, "%s/%s.bsdf", folder, of);
+    assert_int_equal(measured_load(from, false, m, &err), BL_OK);
+}
+
+/* ---- shapes ---- */
+
+#define PI 3.14159265f
+/* What a file may have: azimuths from first to last, of the views of brushed.bsdf. */
+typedef struct shape {
+    const char *name;
+    float phi[4];
+    uint32_t views, first_view;
+    char jacobian;
+} shape;
+
+/* Azimuths that an anisotropic file with a symmetry has (the half is brushed.bsdf) or that one without has,
+ * and colours that hold the whole value. */
+static const shape shapes[] = {
+    {"quarter", {-PI, -PI * 5 / 6, -PI * 4 / 6, -PI / 2}, 4, 0, 1},
+    {"turn", {-PI, -PI / 3, PI / 3, PI}, 4, 0, 1},
+    {"colours", {-PI, -PI * 2 / 3, -PI / 3, 0}, 4, 0, 0},
+};
+
+static const struct {
+    uint32_t shape;
+    double wi[3], wo[3], rgb[3], pdf;
+} shaped[] = {
+    {0, {0.6, 0.05, 0.8}, {-0.6, 0.1, 0.8}, {1.1647, 0.77706, 0.454028}, 1.69137},
+    {0, {-0.3, -0.8, 0.52}, {0.4, 0.7, 0.3}, {0.340074, 0.227931, 0.134479}, 0.551322},
+    {0, {0.5, 0.5, 0.707}, {0.1, -0.8, 0.5}, {0.0066966, 0.00448372, 0.00263967}, 0.00552551},
+    {0, {-0.7, 0.6, 0.4}, {0.2, 0.1, 0.9}, {0.118296, 0.0796429, 0.0474319}, 0.127822},
+    {0, {0.3, -0.5, 0.6}, {-0.2, 0.6, 0.7}, {0.687009, 0.45918, 0.269323}, 0.783326},
+    {1, {0.6, 0.05, 0.8}, {-0.6, 0.1, 0.8}, {1.12919, 0.753933, 0.441216}, 1.44265},
+    {1, {-0.3, -0.8, 0.52}, {0.4, 0.7, 0.3}, {0.282206, 0.191079, 0.115139}, 0.305696},
+    {1, {0.5, 0.5, 0.707}, {0.1, -0.8, 0.5}, {0.0222437, 0.014874, 0.00873257}, 0.0345037},
+    {1, {-0.7, 0.6, 0.4}, {0.2, 0.1, 0.9}, {0.00529314, 0.00390089, 0.00274068}, 0.000797575},
+    {1, {0.3, -0.5, 0.6}, {-0.2, 0.6, 0.7}, {0.655985, 0.438837, 0.257879}, 0.752887},
+    {2, {0.6, 0.05, 0.8}, {-0.6, 0.1, 0.8}, {0.893952, 0.596437, 0.348508}, 1.68966},
+    {2, {-0.3, -0.8, 0.52}, {0.4, 0.7, 0.3}, {0.665128, 0.449464, 0.269744}, 0.303029},
+    {2, {0.5, 0.5, 0.707}, {0.1, -0.8, 0.5}, {0.51826, 0.345585, 0.201689}, 0.0146606},
+    {2, {-0.7, 0.6, 0.4}, {0.2, 0.1, 0.9}, {0.889081, 0.594497, 0.34901}, 0.141977},
+    {2, {0.3, -0.5, 0.6}, {-0.2, 0.6, 0.7}, {0.864046, 0.576717, 0.337275}, 0.844385},
+};
+enum { SHAPED = sizeof shaped / sizeof *shaped };
+
+static void write_shape(const shape *of, const char *path)
+{
+    scene_measured m;
+    load("brushed", &m);
+    const uint64_t phi = of->views, theta = m.theta_count, first = of->first_view * theta,
+                   visible = first * m.visible.height * m.visible.width,
+                   luminance = first * m.luminance.height * m.luminance.width,
+                   light = 3 * first * m.light.height * m.light.width;
+    const tensor fields[] = {
+        {"phi_i", 1, {phi}, of->phi, 0},
+        {"theta_i", 1, {theta}, m.theta, 0},
+        {"ndf", 2, {m.ndf.height, m.ndf.width}, m.ndf.values, 0},
+        {"sigma", 2, {m.sigma.height, m.sigma.width}, m.sigma.values, 0},
+        {"vndf", 4, {phi, theta, m.visible.height, m.visible.width}, m.visible.values + visible, 0},
+        {"luminance",
+         4,
+         {phi, theta, m.luminance.height, m.luminance.width},
+         m.luminance.values + luminance,
+         0},
+        {"rgb", 5, {phi, theta, 3, m.light.height, m.light.width}, m.light.values + light, 0},
+        {"jacobian", 1, {1}, NULL, of->jacobian},
+    };
+    write_tensors(path, fields, sizeof fields / sizeof *fields);
+    measured_free(&m);
+}
+
+static material_value value_of(const shape *of, const double wi[3], const double wo[3])
+{
+    char path[1300], xml[1500];
+    snprintf(path, sizeof path, "%s/shape.bsdf", folder);
+    write_shape(of, path);
+    snprintf(xml, sizeof xml, "<bsdf type='measured' id='it'><string name='filename' value='%s'/></bsdf>",
+             path);
+    const material_case what = {.name = of->name, .xml = xml};
+    material_probe p = material_probe_create(&what, folder);
+    material_value v = material_probe_value(&p, wi, wo, false, 0);
+    material_probe_destroy(&p);
+    return v;
+}
+
+static void other_shapes_are_mitsubas(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SHAPED; i++) {
+        const shape *of = &shapes[shaped[i].shape];
+        double wi[3], wo[3];
+        unit(shaped[i].wi, wi), unit(shaped[i].wo, wo);
+        material_value v = value_of(of, wi, wo);
+        for (int c = 0; c < 3; c++)
+            expect(v.rgb[c], shaped[i].rgb[c], of->name, i);
+        expect(v.pdf, shaped[i].pdf, of->name, i);
+    }
+}
+
+/* Files of isotropic materials may have two azimuths, between which they are interpolated. (Mitsuba 3.9.1 has
+ * other values in each run there.) At either azimuth the material is that of its view alone. */
+static void two_azimuths_are_interpolated(void **state)
+{
+    (void)state;
+    const shape pair = {"pair", {0, 2}, 2, 0, 1}, one = {"one", {0}, 1, 0, 1},
+                other = {"other", {0}, 1, 1, 1};
+    material_value at[3], alone[2];
+    for (int k = 0; k < 3; k++) { /* both directions turn */
+        const double a = k, wi[3] = {0.6 * cos(a), 0.6 * sin(a), 0.8};
+        const double b[3] = {-0.6 * cos(a + .3), -0.6 * sin(a + .3), 0.7};
+        double wo[3];
+        unit(b, wo);
+        at[k] = value_of(&pair, wi, wo);
+        if (k != 1)
+            alone[k / 2] = value_of(k ? &other : &one, wi, wo);
+    }
+    assert_true(fabs(alone[0].pdf - alone[1].pdf) > 0.01 * alone[0].pdf);
+    for (int k = 0; k < 2; k++) {
+        for (int c = 0; c < 3; c++)
+            assert_true(fabs(at[2 * k].rgb[c] - alone[k].rgb[c]) <= 1e-5 * alone[k].rgb[c]);
+        assert_true(fabs(at[2 * k].pdf - alone[k].pdf) <= 1e-5 * alone[k].pdf);
+    }
+    const double low = fmin(alone[0].pdf, alone[1].pdf), high = fmax(alone[0].pdf, alone[1].pdf);
+    assert_true(at[1].pdf > low && at[1].pdf < high);
+}
+
+/* ---- spectra ---- */
 
 /* The spectra are the file's red by `red` plus its blue by `blue`, of straight lines between these
  * wavelengths. */
@@ -129,11 +264,8 @@ static double line(const double *values, double nm)
 /* Writes the file with spectra at the first `count` wavelengths that belongs to one with colours. */
 static void write_spectra(const char *of, const char *path, const float *nm, uint32_t count)
 {
-    char from[1300];
     scene_measured m;
-    bl_error err = {0};
-    snprintf(from, sizeof from, "%s/%s.bsdf", folder, of);
-    assert_int_equal(measured_load(from, false, &m, &err), BL_OK);
+    load(of, &m);
     const uint64_t phi = m.phi_count, theta = m.theta_count, size = (uint64_t)m.light.height * m.light.width;
     float *spectra = calloc(phi * theta * count * size, sizeof *spectra);
     assert_non_null(spectra);
@@ -145,15 +277,15 @@ static void write_spectra(const char *of, const char *path, const float *nm, uin
                     (float)(red[k] * (double)colour[0] + blue[k] * (double)colour[2 * size]);
             }
     const tensor fields[] = {
-        {"phi_i", 1, {phi}, m.phi},
-        {"theta_i", 1, {theta}, m.theta},
-        {"ndf", 2, {m.ndf.height, m.ndf.width}, m.ndf.values},
-        {"sigma", 2, {m.sigma.height, m.sigma.width}, m.sigma.values},
-        {"vndf", 4, {phi, theta, m.visible.height, m.visible.width}, m.visible.values},
-        {"luminance", 4, {phi, theta, m.luminance.height, m.luminance.width}, m.luminance.values},
-        {"wavelengths", 1, {count}, nm},
-        {"spectra", 5, {phi, theta, count, m.light.height, m.light.width}, spectra},
-        {"jacobian", 1, {1}, NULL},
+        {"phi_i", 1, {phi}, m.phi, 0},
+        {"theta_i", 1, {theta}, m.theta, 0},
+        {"ndf", 2, {m.ndf.height, m.ndf.width}, m.ndf.values, 0},
+        {"sigma", 2, {m.sigma.height, m.sigma.width}, m.sigma.values, 0},
+        {"vndf", 4, {phi, theta, m.visible.height, m.visible.width}, m.visible.values, 0},
+        {"luminance", 4, {phi, theta, m.luminance.height, m.luminance.width}, m.luminance.values, 0},
+        {"wavelengths", 1, {count}, nm, 0},
+        {"spectra", 5, {phi, theta, count, m.light.height, m.light.width}, spectra, 0},
+        {"jacobian", 1, {1}, NULL, 1},
     };
     write_tensors(path, fields, sizeof fields / sizeof *fields);
     free(spectra);
@@ -343,6 +475,8 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_mitsubas),
+        cmocka_unit_test(other_shapes_are_mitsubas),
+        cmocka_unit_test(two_azimuths_are_interpolated),
         cmocka_unit_test(a_file_is_what_it_says),
         cmocka_unit_test(bad_files_say_why),
         cmocka_unit_test(spectra_are_between_their_wavelengths),
