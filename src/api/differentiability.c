@@ -76,8 +76,9 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
     const render_parameter *p = &s->parameters.data[parameter];
     bool moves = p->object == s->sensor->index || to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
                  light_moved_by(s, parameter);
-    if (s->mode->polarized && (s->method != METHOD_REPLAY || s->volumetric))
-        return "those of polarised light are found by the integrators path, direct and prb alone";
+    if (s->mode->polarized && s->method != METHOD_REPLAY)
+        return "those of polarised light are found by path replay alone: by path, direct, prb, volpath and "
+               "prbvolpath";
     if (s->mode->polarized && moves)
         return "those of what moves are not implemented where light is polarised";
     return (moves || p->turns) && (s->disperses_rough || (s->disperses && s->volumetric))

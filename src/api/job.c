@@ -118,7 +118,7 @@ static bool wants_detours(const bl_job *job)
     bool wanted =
         how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
     return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY &&
-           !plan_moves_segments(job->plan);
+           !job->scene->mode->polarized && !plan_moves_segments(job->plan);
 }
 
 bl_volume_gradient bl_job_volume_gradient(const bl_job *job)

@@ -4,8 +4,8 @@
  * docs/theory/attached_replay.md); where light is polarised, the Stokes vector that comes back
  * (path/polarized_adjoint.c; docs/theory/polarized_replay.md). So along a chain the last vertex is
  * backpropagated first. A chain is vertices linked by rays that move, or a segment up to a vertex that
- * depolarises. It has at least one vertex; if each chain has one, phase 1 is that of replay_vertex.c. In
- * phase 1 a lane
+ * depolarises. It has at least one vertex; if each chain has one, phase 1 is that of replay_vertex.c. The
+ * flight that leads to a vertex is differentiated with it. In phase 1 a lane
  *
  *   FORTH  walks the chain to its last vertex, subtracting each vertex's light from L, and backpropagates the
  *          last vertex;
@@ -115,6 +115,12 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 
 /* ---- one vertex ---- */
 
+/* u32: the number of a vertex along the path. Vertices that light goes straight through count. */
+static ir_ref order_of(const walk *w, const walk_position *at)
+{
+    return w->volumetric ? at->event : at->depth;
+}
+
 /* What this visit does. All bool. */
 typedef struct chain_step {
     ir_ref forth;   /* walks forth: the vertex's light joins or leaves L */
@@ -137,16 +143,17 @@ static chain_step step_of(walk *w, const replay_state *p, ir_ref ends)
     ir_func *f = w->t.f;
     chain_step step = {
         .forth = is(w, p, CHAIN_FORTH),
-        .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
+        .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, order_of(w, &p->at), p->chain.target)),
     };
     step.last = ir_and(f, ir_and(f, step.forth, p->phase), ends);
     step.adjoint = ir_or(f, step.last, step.back);
-    step.first = ir_eq(f, p->at.depth, p->chain.from.depth);
+    step.first = ir_eq(f, order_of(w, &p->at), order_of(w, &p->chain.from));
     return step;
 }
 
-/* After the vertex: sets position and mode for the next visit. Returns whether the sample goes on. */
-static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref alive, ir_ref depth)
+/* After the vertex, whose number is given: sets position and mode for the next visit. Returns whether the
+ * sample goes on. */
+static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref alive, ir_ref number)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -159,8 +166,8 @@ static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref 
     ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, done, c->ended));
     c->mode =
         ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
-    c->target = ir_select(f, turns_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
-    ir_ref order = ir_sub(f, c->target, c->from.depth),
+    c->target = ir_select(f, turns_back, ir_sub(f, number, t_u32(t, 1)), c->target);
+    ir_ref order = ir_sub(f, c->target, order_of(w, &c->from)),
            to_first = ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
     ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
     go_to(w, p, ir_or(f, goes_on, ir_and(f, turns_back, ir_not(f, to_first))),
@@ -240,21 +247,42 @@ static void send_light(walk *w, replay_state *p, const walk_vertex *v, const con
         p->chain.light[j] = color_select(&w->t, step->adjoint, sent[j], p->chain.light[j]);
 }
 
+/* Takes path and entries past the flight up to the vertex. Returns what the medium emits on the way, which
+ * joins or leaves L where `forth`. */
+static color fly(walk *w, replay_state *p, const walk_vertex *v, ir_ref forth)
+{
+    tracer *t = &w->t;
+    color none = color_all(t_f32(t, 0)), emitted = none;
+    if (w->media && emission_any(w)) {
+        emitted = emission_radiance(w, &v->flight, false);
+        account(w, p, color_select(t, forth, light_met(w, &p->b, emitted), none), p->phase);
+        if (replay_has_entries(w))
+            entries_see(w, &p->others, emitted);
+    }
+    if (w->media)
+        replay_fly(w, p, v);
+    return emitted;
+}
+
 ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
-    BL_ASSERT(kernel->chains && !kernel->volumetric, "chains in a walk with motion %s", kernel->motion->name);
+    BL_ASSERT(kernel->chains && (!kernel->volumetric || kernel->polarized), "chains in a walk with motion %s",
+              kernel->motion->name);
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
-           row = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
+    ir_ref number = order_of(w, &p->at), hash = p->hash, seen = p->seen,
+           row = ir_sub(f, ir_sub(f, number, order_of(w, &p->chain.from)), t_u32(t, 1));
     loop_state here = {0}, there = {0};
     state_row(w, &here, &p->at, &p->b, &p->sums);
     rows_keep(t, p->rows,
               ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, row, t_u32(t, KEPT))), row,
               &here);
+    if (w->volumetric)
+        transmittance_recall(w, p->lane, &p->at, p->phase), hit_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     const throughput before = p->b;
+    color emitted = fly(w, p, &v, is(w, p, CHAIN_FORTH));
     field_segment segment;
     field_passage passed;
     if (field_any(w)) {
@@ -270,7 +298,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     }
     contribution k = contribute(w, &v, &p->at, &p->b);
     throughput after = p->b;
-    passage onward = contribution_pass(w, depth, &v, &k, &after);
+    passage onward = contribution_pass(w, p->at.depth, &v, &k, &after);
     replay_carry_entries(w, p, &v, &k, &onward);
     if (w->motion->chains)
         v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
@@ -290,9 +318,12 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         adjoint_curve(w, p, &v, &before, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
     if (w->polarized)
         take_light(w, p, &after, &onward, &step);
-    adjoint(w, p, &(vertex_adjoint){&v, &k, replay_by_radiance(w, p, dL), step.adjoint}, &arrived);
+    const vertex_adjoint of = {&v, &k, replay_by_radiance(w, p, dL), step.adjoint};
+    adjoint(w, p, &of, &arrived);
     if (w->polarized)
         send_light(w, p, &v, &k, &step);
+    if (w->media)
+        polarized_flight(w, p, &of, &before, emitted, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));
@@ -300,6 +331,9 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         account_by(w, p, &before, color_select(t, gives_back, passed.emitted, none), ir_bool(f, false));
     if (w->bends_lit)
         account_by(w, p, &before, color_select(t, gives_back, bent.emitted, none), ir_bool(f, false));
+    if (w->media && emission_any(w))
+        account_by(w, p, &before, color_select(t, gives_back, light_met(w, &before, emitted), none),
+                   ir_bool(f, false));
     p->b = after;
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, step.forth, p->hash, hash), p->seen = ir_select(f, step.forth, p->seen, seen);
@@ -307,5 +341,5 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     state_row(w, &there, &p->at, &p->b, &behind);
     rows_keep(t, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive),
               t_u32(t, BEHIND), &there);
-    return schedule(w, p, &step, onward.alive, depth);
+    return schedule(w, p, &step, onward.alive, number);
 }

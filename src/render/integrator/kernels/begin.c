@@ -42,8 +42,8 @@ void walk_begin(walk *w, ir_func *f)
         w->disperses |= plan_disperses(p->bsdfs.data[i]);
     w->chromatic = w->disperses;
     motion_choose(w);
-    w->chains = w->motion->chains ||
-                (w->polarized && !w->volumetric && (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT));
+    w->chains =
+        w->motion->chains || (w->polarized && (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT));
     w->some_lobes_detached = w->attaches && vertex_some_mix(p);
     vertex_shape_functions(w);
     vertex_bsdf_functions(w);

@@ -116,6 +116,7 @@ typedef struct polarized_factors {
     const polarized_vertex *m;
     color hit, lit[4], light; /* emission that was hit; the sampled light, as Stokes vectors and a factor */
     bool emits, sampled;      /* whether there are such */
+    color flight, emitted;    /* where walk.media: the weight of the flight, and what the medium emits */
     ir_ref over_pdf;
 } polarized_factors;
 
@@ -125,12 +126,16 @@ static void carry_row(walk *w, const polarized_factors *of, const color row[4], 
 {
     tracer *t = &w->t;
     const uint32_t n = t->channels;
-    color next[4], added = color_all(t_f32(t, 0));
+    color arrived[4], next[4], added = color_all(t_f32(t, 0));
+    for (int k = 0; k < 4; k++)
+        arrived[k] = w->media ? color_mul(t, row[k], of->flight) : row[k];
     if (of->emits)
-        added = color_mul(t, row[0], of->hit);
+        added = color_mul(t, arrived[0], of->hit);
     if (of->sampled)
-        added = color_add(t, added, color_mul(t, polarized_dot(w, row, of->lit), of->light));
-    polarized_row(w, of->m, row, next);
+        added = color_add(t, added, color_mul(t, polarized_dot(w, arrived, of->lit), of->light));
+    if (w->media && emission_any(w))
+        added = color_add(t, added, color_mul(t, row[0], of->emitted));
+    polarized_row(w, of->m, arrived, next);
     ir_ref from[4 * COLOR_MOST], moved[4 * COLOR_MOST], outputs[5 * COLOR_MOST], tangents[5 * COLOR_MOST];
     for (uint32_t c = 0; c < n; c++) {
         outputs[c] = added.c[c];
@@ -163,8 +168,14 @@ static ir_ref step_polarized(walk *w, forward_state *p)
         polarized_lit(w, &m, of.lit);
         of.light = color_mul(t, radiance(w, v.light), walk_light_scale(w, &v, &p->at, true));
     }
+    if (w->media)
+        of.flight = flight_weight(w, &v.flight, p->at.share);
+    if (w->media && emission_any(w))
+        of.emitted =
+            with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));
     for (int k = 0; k < 4; k++)
         row[k] = throughput_where(w, &p->b, 0, p->b.row[k]);
+    throughput_fly(w, &v, &p->b);
     polarized_row(w, &walked, p->b.row, decided);
     passage onward = throughput_pass_polarized(w, p->at.depth, &v, decided, walked.basis,
                                                walked.of.sample.depolarizes, &p->b);
@@ -174,6 +185,8 @@ static ir_ref step_polarized(walk *w, forward_state *p)
         color *moved[4] = {&p->moved[j][0], &p->moved[j][1], &p->moved[j][2], &p->moved[j][3]};
         carry_row(w, &of, p->others.rows[j], moved, &p->others.found[j]);
     }
+    if (w->media && w->entries > 1)
+        entries_scale(w, &p->others, throughput_flown(w, &v));
     if (w->entries > 1)
         entries_pass(w, &walked, onward.inverse_pdf, &p->others);
     p->at = walk_next(w, p->at, &v, onward.alive);

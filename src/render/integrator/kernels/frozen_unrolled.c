@@ -23,6 +23,24 @@ typedef struct check_state {
     path_entries others; /* where walk.entries is 4, the same */
 } check_state;
 
+/* Takes the rows past the flight up to a vertex, and adds what the medium emits on the way. */
+static void fly_polarized(walk *w, check_state *p, const walk_vertex *v, color row[4])
+{
+    tracer *t = &w->t;
+    color flown = flight_weight(w, &v->flight, p->at.share);
+    if (emission_any(w)) {
+        color emitted = emission_radiance(w, &v->flight, true);
+        p->radiance = color_add(t, p->radiance, color_mul(t, row[0], emitted));
+        if (w->entries > 1)
+            entries_see(w, &p->others, emitted);
+    }
+    for (int k = 0; k < 4; k++)
+        row[k] = color_mul(t, row[k], flown);
+    if (w->entries > 1)
+        entries_scale(w, &p->others, flown);
+    throughput_fly(w, v, &p->b);
+}
+
 /* One vertex of a polarised path, in the place of the lines below that have weight and values: adds its
  * light, and multiplies the row. Returns whether the path lives. */
 static ir_ref step_polarized(walk *w, check_state *p)
@@ -32,6 +50,8 @@ static ir_ref step_polarized(walk *w, check_state *p)
     polarized_vertex walked = polarized_at(w, &v, &p->at, p->b.basis),
                      m = polarized_differentiated(w, &v, &p->at, p->b.basis, &walked);
     color row[4] = {p->weight, p->row[0], p->row[1], p->row[2]}, lit[4], decided[4];
+    if (w->media)
+        fly_polarized(w, p, &v, row);
     if (w->plan->scene->emitters.count > 0) {
         color hit = color_scale(t, walk_radiance(w, v.hit, true), v.hit_mis);
         p->radiance = color_add(t, p->radiance, color_mul(t, row[0], hit));
@@ -40,7 +60,8 @@ static ir_ref step_polarized(walk *w, check_state *p)
     }
     if (w->plan->scene->emitters.count > 0 && w->next_event) {
         polarized_lit(w, &m, lit);
-        color light = color_mul(t, walk_radiance(w, v.light, true), walk_light_scale(w, &v, &p->at, false));
+        color light =
+            color_mul(t, walk_radiance(w, v.light, true), walk_light_scale(w, &v, &p->at, w->volumetric));
         p->radiance = color_add(t, p->radiance, color_mul(t, polarized_dot(w, row, lit), light));
         for (uint32_t j = 0; j + 1 < w->entries; j++)
             p->others.found[j] = color_add(t, p->others.found[j],

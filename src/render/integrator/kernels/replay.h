@@ -39,6 +39,8 @@ bool replay_has_entries(const walk *w);
 /* Where it has: adds what they find at the vertex, and takes their rows past it. */
 void replay_carry_entries(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
                           const passage *onward);
+/* Takes throughput and entries past the flight up to the vertex. */
+void replay_fly(walk *w, replay_state *p, const walk_vertex *v);
 /* bool: what the path has found is finite. */
 ir_ref replay_finite(walk *w, const replay_state *p);
 /* Where `finite`: it joins the image. */

@@ -142,13 +142,22 @@ ir_ref replay_goes_on(walk *w, replay_state *p, const walk_vertex *v, ir_ref ali
     return ir_and(f, alive, ir_or(f, ir_not(f, p->phase), ir_lt(f, count, p->again)));
 }
 
+void replay_fly(walk *w, replay_state *p, const walk_vertex *v)
+{
+    if (w->media && replay_has_entries(w))
+        entries_scale(w, &p->others, throughput_flown(w, v));
+    throughput_fly(w, v, &p->b);
+}
+
 /* The light that the medium emits before the vertex. It joins or leaves L with the throughput before the
  * flight, and so does its adjoint. */
 static void emission(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
     color emitted = emission_radiance(w, &v->flight, false);
-    account(w, p, emitted, p->phase);
+    account(w, p, light_met(w, &p->b, emitted), p->phase);
+    if (replay_has_entries(w))
+        entries_see(w, &p->others, emitted);
     if (w->pass != RENDER_REPLAY)
         emission_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL),
                          arrived);
@@ -206,7 +215,7 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
         adjoint_flight(w, p, &v, dL, &arrived);
     if (drt_any(w))
         drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
-    throughput_fly(w, &v, &p->b);
+    replay_fly(w, p, &v);
     contribution k = contribute(w, &v, &p->at, &p->b);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
     if (w->pass != RENDER_REPLAY)

@@ -135,7 +135,7 @@ static void area_functions(walk *w)
 }
 
 /* Differential ratio tracking is used where the gradient of a heterogeneous medium's extinction is wanted;
- * not in the kernels that check replay, since their paths are replay's. */
+ * not in the kernels that check replay, since their paths are replay's, nor where light is polarised. */
 static bool use_drt(const walk *w)
 {
     bool checks = w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED, wanted = false;
@@ -144,7 +144,8 @@ static bool use_drt(const walk *w)
                   !medium_of(w->plan->media.data[i])->homogeneous;
     for (uint32_t i = 0; i < w->plan->phases.count; i++)
         wanted |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
-    return w->plan->drt && wanted && !checks && media_any(w, false) && !plan_moves_segments(w->plan);
+    return w->plan->drt && wanted && !checks && !w->polarized && media_any(w, false) &&
+           !plan_moves_segments(w->plan);
 }
 
 void medium_functions(walk *w)

@@ -40,15 +40,18 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at, 
     if (w->plan->scene->emitters.count == 0)
         return k;
     k.hit_radiance = walk_radiance_where(w, v->hit);
-    k.hit = color_scale(t, k.hit_radiance, v->hit_mis);
-    if (w->polarized)
-        k.hit = color_mul(t, k.hit, b->row[0]);
+    k.hit = light_met(w, b, color_scale(t, k.hit_radiance, v->hit_mis));
     if (w->next_event) {
         k.light_radiance = walk_radiance_where(w, v->light);
         k.light_scale = walk_light_scale(w, v, at, false);
         k.light = color_mul(t, color_mul(t, k.light_radiance, k.for_light), k.light_scale);
     }
     return k;
+}
+
+color light_met(walk *w, const throughput *b, color light)
+{
+    return w->polarized ? color_mul(&w->t, light, b->row[0]) : light;
 }
 
 passage contribution_pass(walk *w, ir_ref depth, const walk_vertex *v, const contribution *k, throughput *b)
@@ -215,17 +218,6 @@ static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, 
     end_branch(w, &b, arrived);
 }
 
-/* Backpropagates the transmittance between the vertex and the light that it has sampled. */
-static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
-                           color seed_whole, arrivals *arrived)
-{
-    tracer *t = &w->t;
-    BL_ASSERT(ir_made(w->t.f, v->shadow.stages), "what was crossed toward the light is not known");
-    color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
-    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed),
-                   arrived);
-}
-
 void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
@@ -255,6 +247,21 @@ static color lit_seed(walk *w, const replay_state *p, const vertex_adjoint *of, 
                         : color_mul(t, seed_whole, of->k->for_light);
 }
 
+/* Backpropagates the transmittance between the vertex and the light that it has sampled. */
+static void adjoint_shadow(walk *w, const replay_state *p, const vertex_adjoint *of, color seed_whole,
+                           arrivals *arrived)
+{
+    tracer *t = &w->t;
+    const walk_vertex *v = of->v;
+    const contribution *k = of->k;
+    BL_ASSERT(ir_made(w->t.f, v->shadow.stages), "what was crossed toward the light is not known");
+    color seed = w->polarized ? lit_seed(w, p, of, seed_whole) : seed_whole,
+          light = w->polarized ? k->light_radiance : color_mul(t, k->light_radiance, k->for_light),
+          unshadowed = color_scale(t, light, v->light_weight);
+    shadow_adjoint(w, v, &p->at, ir_and(t->f, of->when, v->light.there), color_mul(t, seed, unshadowed),
+                   arrived);
+}
+
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived)
 {
     tracer *t = &w->t;
@@ -270,7 +277,7 @@ void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arriv
         adjoint_light(w, v->light, of->when, color_mul(t, lit_seed(w, p, of, seed_whole), k->light_scale),
                       arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
-        adjoint_shadow(w, p, v, k, seed_whole, arrived);
+        adjoint_shadow(w, p, of, seed_whole, arrived);
     if (lights && w->next_event && field_any(w))
         field_shadow_replay(w, v, of->when, color_mul(t, seed_whole, k->light));
     (w->motion->chains ? adjoint_passage : adjoint_bsdf)(w, p, of, seed_whole, arrived);

@@ -12,7 +12,7 @@ typedef struct replay_chain {
     walk_position from; /* the position before the first vertex of the stretch */
     throughput b;       /* the throughput at that position */
     ir_ref mode;        /* u32: enum chain_mode */
-    ir_ref target;      /* u32: depth of the vertex whose turn it is */
+    ir_ref target;      /* u32: number of the vertex whose turn it is */
     ir_ref ended, left; /* bool: the path ends with the stretch; some of L was left when the stretch ended */
     ir_ref ray[RAY_MOST]; /* where walk.motion->chains, adjoint of the ray that leads to the vertex after
                              `target`: o, d and, where walk.attaches, pdf */
@@ -78,6 +78,8 @@ typedef struct contribution {
 
 /* Evaluates the terms of a vertex, detached. at, b: position and throughput before it. */
 contribution contribute(walk *w, const walk_vertex *v, const walk_position *at, const throughput *b);
+/* Unpolarised light that the path meets, as contributions have it. */
+color light_met(walk *w, const throughput *b, color light);
 /* Goes past the vertex: updates b, and decides whether the path goes on. */
 passage contribution_pass(walk *w, ir_ref depth, const walk_vertex *v, const contribution *k, throughput *b);
 /* Takes the light of a vertex from L and M where `takes` (bool). Elsewhere adds it to them. */
@@ -124,5 +126,10 @@ void polarized_outputs(walk *w, const replay_state *p, const vertex_adjoint *of,
 /* What the vertex sends back along the path: its own light, and what it makes of `arriving`. */
 void polarized_sent(walk *w, const walk_vertex *v, const contribution *k, const color arriving[4],
                     color out[4]);
+/* Where `when` (bool): backpropagates the flight up to the vertex, and what the medium emits on the way, and
+ * takes p->chain.light, which the vertex sends back, to where the flight began. before: the throughput there;
+ * emitted: emission_radiance of the flight, or black. */
+void polarized_flight(walk *w, replay_state *p, const vertex_adjoint *of, const throughput *before,
+                      color emitted, arrivals *arrived);
 
 #endif

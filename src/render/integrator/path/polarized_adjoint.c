@@ -5,7 +5,8 @@
  *
  * for the row that the path arrives with and the Stokes vector s that comes by the sample. s is known at the
  * end of a segment, where light has no polarisation, from the sums L and M. From there it goes back from
- * vertex to vertex along the chain (kernels/attached_replay.c). No matrix is inverted. */
+ * vertex to vertex along the chain (kernels/attached_replay.c). No matrix is inverted. A flight through a
+ * medium is a number: all light that comes back through it is a multiple of its weight. */
 #include "render/integrator/path/adjoint.h"
 
 void polarized_arriving(walk *w, const replay_state *p, const throughput *b, const passage *onward,
@@ -16,7 +17,7 @@ void polarized_arriving(walk *w, const replay_state *p, const throughput *b, con
     ir_ref zero = t_f32(t, 0);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < t->channels; c++) {
-        ir_ref left_out = ir_ne(f, b->zeros[c], p->b.zeros[c]), dark = ir_eq(f, b->row[0].c[c], zero);
+        ir_ref left_out = ir_ne(f, b->zeros[c], p->chain.b.zeros[c]), dark = ir_eq(f, b->row[0].c[c], zero);
         ir_ref over = ir_div(f, ir_select(f, left_out, M.c[c], L.c[c]),
                              ir_select(f, dark, t_f32(t, 1), b->row[0].c[c]));
         for (int j = 0; j < 4; j++) {
@@ -64,4 +65,32 @@ void polarized_sent(walk *w, const walk_vertex *v, const contribution *k, const 
     polarized_lit(w, &k->polarized, lit);
     for (int j = 0; j < 4 && w->next_event; j++)
         out[j] = color_add(t, out[j], color_mul(t, color_mul(t, lit[j], k->light_radiance), k->light_scale));
+}
+
+void polarized_flight(walk *w, replay_state *p, const vertex_adjoint *of, const throughput *before,
+                      color emitted, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_flight *fl = &of->v->flight;
+    color row[4],
+        flown = throughput_flown(w, of->v), to_come = color_all(t_f32(t, 0)), missing = to_come,
+        seed = w->entries > 1 ? before->asked[0] : color_mul(t, throughput_whole(w, before), of->dL);
+    for (int j = 0; j < 4; j++) /* behind the flight, its zeros left out */
+        row[j] = w->entries > 1 ? color_mul(t, before->asked[j], fl->weight)
+                                : color_mul(t, throughput_where(w, before, 0, p->b.row[j]), of->dL);
+    color by_weight = polarized_dot(w, row, p->chain.light);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        to_come.c[c] = ir_select(f, ir_eq(f, fl->zeros[c], t_u32(t, 0)), by_weight.c[c], to_come.c[c]);
+        missing.c[c] = ir_select(f, ir_eq(f, fl->zeros[c], t_u32(t, 1)), by_weight.c[c], missing.c[c]);
+    }
+    flight_adjoint(w, fl, of->when, to_come, missing, arrived);
+    if (emission_any(w))
+        emission_adjoint(w, fl, of->when, emitted, seed, arrived);
+    for (int j = 0; j < 4; j++) {
+        color sent = color_mul(t, flown, p->chain.light[j]);
+        if (j == 0)
+            sent = color_add(t, sent, emitted);
+        p->chain.light[j] = color_select(t, of->when, sent, p->chain.light[j]);
+    }
 }

@@ -228,10 +228,11 @@ static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool different
 }
 
 /* Phase functions depolarise, as Mitsuba's do. */
-static ir_func *make_phase_polarized(walk *w, const class_node *n)
+static ir_func *make_phase_polarized(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, "phase_polarized");
-    tracer t = walk_function_tracer(w, f, false);
+    ir_func *f =
+        ir_func_create(w->t.f->module, differentiated ? "phase_polarized_differentiated" : "phase_polarized");
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record, zero = t_f32(&t, 0);
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
@@ -574,7 +575,9 @@ void vertex_phase_functions(walk *w)
         fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
         fn->bsdf_value_differentiated[n + i] = make_phase_value(w, p->phases.data[i], true);
         if (w->polarized)
-            fn->bsdf_polarized[n + i] = make_phase_polarized(w, p->phases.data[i]);
+            fn->bsdf_polarized[n + i] = make_phase_polarized(w, p->phases.data[i], false);
+        if (w->polarized && walk_tracks(w))
+            fn->bsdf_polarized_differentiated[n + i] = make_phase_polarized(w, p->phases.data[i], true);
     }
     fn->bsdf_through = func_array(w, n), fn->bsdf_through_differentiated = func_array(w, n);
     for (uint32_t i = 0; i < n; i++) {

@@ -61,6 +61,8 @@ color throughput_but_one(walk *w, const throughput *b);
 color throughput_where(walk *w, const throughput *b, uint32_t count, color c);
 /* In media: multiplies b by the weight of the flight before a vertex. */
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b);
+/* What the flight up to the vertex multiplies light by, zeros and all. */
+color throughput_flown(walk *w, const walk_vertex *v);
 typedef struct passage {
     ir_ref alive;       /* bool: the path goes on */
     ir_ref inverse_pdf; /* 1 / (pdf of the sample * survival probability) */

@@ -90,6 +90,18 @@ void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
         b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
         b->zeros[c] = ir_min(f, t_u32(&w->t, 2), ir_add(f, b->zeros[c], v->flight.zeros[c]));
     }
+    for (int k = 0; k < 4 && w->media && w->polarized; k++)
+        b->row[k] = color_mul(t, b->row[k], v->flight.weight);
+    for (int k = 0; k < 4 && w->media && w->entries > 1; k++)
+        b->asked[k] = color_mul(t, b->asked[k], throughput_flown(w, v));
+}
+
+color throughput_flown(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    COLOR_EACH(
+        r, ir_select(t->f, ir_eq(t->f, v->flight.zeros[c], t_u32(t, 0)), v->flight.weight.c[c], t_f32(t, 0)));
+    return r;
 }
 
 ir_ref walk_may_go_on(walk *w, const walk_vertex *v)
