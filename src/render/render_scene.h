@@ -303,11 +303,12 @@ bool edges_differentiated(const render_scene *s); /* whether moving edges are, i
 /* Whether borders of shadows are sampled from lights (kernels/boundary_lit.c): paths can begin at all of
  * them, and the sensor can be connected to surfaces. */
 bool edges_lit_possible(const render_scene *s);
-/* Whether they are where there are media, or surfaces that are not there, of lights without extent alone
- * (kernels/boundary_shaft.c). */
+/* Whether they are where there are media, or surfaces that are not there (kernels/boundary_shaft.c). */
 bool edges_shafts_possible(const render_scene *s);
 bool edges_from_lights_possible(const render_scene *s); /* either */
-bool edges_some_delta_light(const render_scene *s);     /* a light that no ray hits */
+/* Whether some of this light is found by paths that hit a light, too (kernels/boundary_path.c). */
+bool edges_light_shared(const render_scene *s);
+bool edges_some_delta_light(const render_scene *s); /* a light that no ray hits */
 /* Whether silhouettes are sampled that the sensor sees in flat mirrors (kernels/boundary_mirror.c), and
  * whether a shape is one. */
 bool edges_mirrors_possible(const render_scene *s);

@@ -54,21 +54,26 @@ static bool paths_from_lights(const render_scene *s)
     return all;
 }
 
-bool edges_some_delta_light(const render_scene *s)
+static uint32_t delta_lights(const render_scene *s)
 {
-    bool any = false;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < s->emitters.count; i++)
-        any |= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
-    return any;
+        count += ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
+    return count;
 }
+
+bool edges_some_delta_light(const render_scene *s) { return delta_lights(s) > 0; }
 
 bool edges_lit_possible(const render_scene *s) { return paths_from_lights(s) && !goes_through(s); }
 
-/* In media light from lights with extent is left to rays that hit them. */
 bool edges_shafts_possible(const render_scene *s)
 {
-    return paths_from_lights(s) && goes_through(s) && !s->hide_emitters && !render_bends_rays(s) &&
-           edges_some_delta_light(s);
+    return paths_from_lights(s) && goes_through(s) && !s->hide_emitters && !render_bends_rays(s);
+}
+
+bool edges_light_shared(const render_scene *s)
+{
+    return edges_lit_possible(s) || (edges_shafts_possible(s) && delta_lights(s) < s->emitters.count);
 }
 
 bool edges_from_lights_possible(const render_scene *s)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "scene/scene.h"
 #include "support/edge_cases.h"
 #include "support/scene_cases.h"
 
@@ -37,6 +38,10 @@ typedef struct joint_case {
     "<bsdf type='roughconductor'><string name='material' value='Cu'/><float name='alpha' "                   \
     "value='.25'/></bsdf>"
 #define COPPER_WALL "<shape type='rectangle'>" AT("<scale value='5'/><translate z='-1'/>") COPPER "</shape>"
+#define SCREEN                                                                                               \
+    "<shape type='rectangle'>" AT("<scale value='5'/><rotate y='1' angle='90'/><translate x='-1.3'/>")       \
+        GREY(".5") "</shape>"
+#define SUNS "<emitter type='envmap'><string name='filename' value='suns.pfm'/></emitter>"
 #define GROUP "<shape type='shapegroup' id='group'>" KERNEL "</shape>"
 #define KERNEL "<shape type='sphere'><float name='radius' value='.4'/>" GREY(".5") "</shape>"
 #define INSTANCE "<shape type='instance' id='it'>" AT("<translate value='.07,.1,.2'/>") OF_GROUP "</shape>"
@@ -63,6 +68,11 @@ static const joint_case cases[] = {
      COPPER_WALL SOLID("disk", "<scale value='.5'/><rotate y='1' angle='40'/><translate z='.3'/>") SKY,
      {"it.translation", "sensor.translation", "sensor.rotation"},
      128},
+    {"a ball beside a screen, which hides one of the sky's two suns",
+     "2",
+     WALL BALL("<translate value='.07,.1,.2'/>") SCREEN SUNS,
+     {"it.translation", "sensor.translation"},
+     128},
     {"an instance",
      "2",
      WALL GROUP INSTANCE LAMP("lamp", ".4", "1.6,0,3.2"),
@@ -71,6 +81,7 @@ static const joint_case cases[] = {
 };
 
 static scene_device device;
+static char *folder;
 static float weights[VALUES];
 
 typedef struct numbers {
@@ -94,7 +105,19 @@ static bl_scene *load(const joint_case *c)
              "value='%s'/></integrator>" EYE("<lookat " FRONT "/>",
                                              "24") "<rfilter type='box'/></film></sensor>%s</scene>",
              c->depth, c->body);
-    return scene_device_load(&device, xml, NULL);
+    return scene_device_load(&device, xml, folder);
+}
+
+/* A dark sky with two small bright places, at the left and at the right behind the camera. */
+static void write_suns(void)
+{
+    enum { WIDTH = 16, HEIGHT = 8, ROW = 3 };
+    static float sky[3 * WIDTH * HEIGHT];
+    char path[512];
+    for (int i = 0; i < 3 * WIDTH * HEIGHT; i++)
+        sky[i] = i / 3 / WIDTH == ROW && (i / 3 % WIDTH == 6 || i / 3 % WIDTH == 9) ? 60 : .05f;
+    snprintf(path, sizeof path, "%s/suns.pfm", folder);
+    assert_int_equal(image_save(path, WIDTH, HEIGHT, 3, sky, false, NULL), BL_OK);
 }
 
 static bl_job *job_for(const bl_scene *scene, const char *const *parameters, uint32_t count)
@@ -190,6 +213,7 @@ static void run(void **state)
 {
     const joint_case *c = *state;
     const uint32_t count = parameters_of(c);
+    write_suns();
     numbers joint = {0}, alone = {0}, smooth = {0};
     bl_scene *scene = load(c);
     for (int i = 0; i < VALUES; i++) /* different in each place, and smooth */
@@ -212,5 +236,5 @@ int main(void)
     struct CMUnitTest tests[sizeof cases / sizeof *cases];
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         tests[k] = (struct CMUnitTest){cases[k].name, run, NULL, NULL, (void *)(uintptr_t)&cases[k]};
-    return SCENE_DEVICE_RUN(&device, NULL, "camera and shapes", tests);
+    return SCENE_DEVICE_RUN(&device, &folder, "camera and shapes", tests);
 }

@@ -1,7 +1,7 @@
 /* LABELS: swiftshader=long native */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Borders of shadows from lights without extent, in participating media and where surfaces let light straight
- * through (support/edge_cases.h). */
+ * Borders of shadows in participating media and where surfaces let light straight through, found from lights
+ * (support/edge_cases.h): from lights without extent, which no ray finds, and from a sky. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,6 +117,15 @@ static const edge_case_in cases[] = {
       "3",
       FRONT,
       WALL HULL(SMOKE) CUBE SOME_BULB,
+      "it.to_world",
+      {1, .2, .3},
+      128,
+      .02},
+     "volpath"},
+    {{"a cube in smoke under the sky",
+      "3",
+      FRONT,
+      WALL HULL(SMOKE) CUBE SKY,
       "it.to_world",
       {1, .2, .3},
       128,

@@ -24,6 +24,8 @@ typedef struct edge_case {
 
 /* More parameters of the sensor of the cases that follow; "" at the beginning. */
 void edge_case_sensor(const char *xml);
+/* More parameters of the integrator. */
+void edge_case_integrator(const char *xml);
 /* Runs one case. folder: with the files that scenes name; integrator: a plugin's name. */
 void edge_case_expect(scene_device *device, const char *folder, const char *integrator, const edge_case *c);
 

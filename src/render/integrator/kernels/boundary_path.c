@@ -87,7 +87,7 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = boundary_scattered(w, &v, b.d);
     walk_position at = boundary_behind(w, &p.at, &v, b.d);
-    if (edges_lit_possible(w->plan->scene))
+    if (edges_light_shared(w->plan->scene))
         at.delta = has_all(w, &led),
         at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
     boundary_sides s = boundary_trace(w, &b, from, &at);

@@ -19,9 +19,8 @@
  * and y moves as a vertex of the path behind x does (motion/local_volume.c): it is visited as one, with a
  * collision that is forced there.
  *
- * A light with extent is met by rays, too, so boundary_path.c finds the same light. Where walks are
- * volumetric for the sake of motion alone (plan_is_volumetric) this pass has a share (boundary_light_share);
- * in media, and where surfaces are not there, it leaves such lights to boundary_path.c. */
+ * A light with extent is met by rays, too, so boundary_path.c finds the same light, and this pass has a share
+ * (boundary_light_share). */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
@@ -375,7 +374,9 @@ static color jump_at(walk *w, const boundary_point *b, const boundary_light *l, 
     tracer *t = &w->t;
     ir_func *f = t->f;
     vec3 to_edge = v3_sub(t, b->p, v->si.p);
-    ir_ref distance = ir_add(f, v3_length(t, to_edge), l->reach);
+    /* The shadow ray aims at a point, so a sky is taken to lie beyond the scene, but not infinitely far. */
+    ir_ref reach = ir_min(f, l->reach, t_f32(t, boundary_far(w))),
+           distance = ir_add(f, v3_length(t, to_edge), reach);
     if (edges_some_delta_light(w->plan->scene))
         distance = ir_select(f, l->delta, boundary_light_sampled(w, &l->e, v->si.p).distance, distance);
     color jump = {0};
@@ -453,8 +454,6 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     boundary_point b = boundary_light_pick(w, &loop, &l);
     random4 r = boundary_numbers(w, loop.sample, 0), more = boundary_numbers(w, loop.sample, 2);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
-    if (!edges_lit_possible(w->plan->scene))
-        lit = ir_and(f, lit, l.delta);
     sensor_view view = walk_view(w);
     vec2 lens = {r.u[1], r.u[2]};
     sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
@@ -483,7 +482,7 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     color c = color_mul(t, color_mul(t, l.radiance, x.carried), scattered(w, &v, &at, &y, l.at.d));
     c = color_mul(t, c, let_through(w, &x.v, &x.at, d, distance, lit));
     c = color_mul(t, c, jump_at(w, &b, &l, &v, &at, lit));
-    if (edges_lit_possible(w->plan->scene))
+    if (edges_light_shared(w->plan->scene))
         c = color_scale(t, c, boundary_light_share(w, &l, &v, v.wi, frame_to_local(t, v.frame, l.at.d)));
     ir_ref by = link.weight;
     if (some_before(w)) {

@@ -25,7 +25,7 @@ static void choose_for_edges(walk *w)
 {
     w->moves = moves_of(w, false), w->motion = &motion_none;
     /* Two passes share what lights send: both must find the same density for a point of a light. */
-    w->smooth = edges_lit_possible(w->plan->scene);
+    w->smooth = edges_light_shared(w->plan->scene);
     w->straight = w->volumetric && !w->bends;
     bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){
