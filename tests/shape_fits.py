@@ -40,6 +40,9 @@ def places():
     pose = ratios("pose", "shape_pose", **dict(SMALL, steps=50, schedule=[{"step": 35, "factor": 0.3}]))
     for name, ratio in pose.items():
         expect(name, ratio, most=0.3)
+    cameras = ratios("cameras", "shape_cameras", defines={"side": "24"}, steps=200, schedule=[{"step": 160, "factor": 0.2}])
+    for name, ratio in cameras.items():
+        expect(name, ratio, most=0.3)
 
 
 def surfaces():

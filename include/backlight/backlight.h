@@ -524,7 +524,8 @@ BL_API bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values
 /* From now on the job looks through sensor number `sensor` of the scene (in order of its file), posed by
  * to_world instead of its own transform if that is not NULL: 16 floats, row-major, camera to world. Plugin
  * and film must be those of the sensor that the scene was loaded for. Compiles nothing. Needs
- * bl_job_desc.sensor_moves. */
+ * bl_job_desc.sensor_moves. Where parameters of sensors are among the job's, to_world must be NULL
+ * (BL_ERROR_UNSUPPORTED), and gradients by those of other sensors than this one are 0. */
 BL_API bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
 
 /* What the last pass has printed (bl_trace_print). */
@@ -911,7 +912,7 @@ typedef struct bl_fit_parameter {
 
 typedef struct bl_fit_view {
     const float *target;   /* height*width*channels; held out: may be NULL */
-    uint32_t sensor;       /* as in bl_job_set_sensor */
+    uint32_t sensor;       /* as in bl_job_set_sensor; its parameters may be among the fit's */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */
     /* height*width numbers, 0 or above, or NULL: all are 1. The view's loss is the mean over all values of

@@ -40,7 +40,7 @@ static bool shines_on_the_way(const render_scene *s)
 static const char *refused_by_volumetric(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
-    bool camera = p->object == s->sensor->index,
+    bool camera = sensor_is(s, p->object),
          moves = to_world_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
     if ((camera || moves) && shines_on_the_way(s))
         return "those of what moves are not implemented where shapes that let light through shine";
@@ -63,7 +63,7 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
     const emitter_class *light = light_moved_by(s, parameter);
     if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) || (light && !light->environment))
         return "those of what moves are not implemented where there is a radiance field";
-    if (p->object == s->sensor->index && s->volumetric)
+    if (sensor_is(s, p->object) && s->volumetric)
         return "the camera's are not implemented where there are a radiance field and media";
     return NULL;
 }
@@ -74,7 +74,7 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
 static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
-    bool moves = p->object == s->sensor->index || to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
+    bool moves = sensor_is(s, p->object) || to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
                  light_moved_by(s, parameter);
     if (s->mode->polarized && s->method != METHOD_REPLAY)
         return "those of polarised light are found by path replay alone: by path, direct, prb, volpath and "
@@ -125,8 +125,7 @@ static const char *refused_by_bent_rays(const render_scene *s, uint32_t paramete
     if (p->curves && s->detached && !s->light_tracing)
         return "those of a medium that bends rays are found where paths are attached: take path, prb or "
                "ptracer";
-    if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
-        (s->volumetric && p->object == s->sensor->index))
+    if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) || (s->volumetric && sensor_is(s, p->object)))
         return "those of what moves are not implemented where a medium bends rays";
     return NULL;
 }
@@ -155,8 +154,7 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
         return NULL;
     const render_parameter *p = &s->parameters.data[parameter];
-    bool camera = p->object == s->sensor->index,
-         moved = to_world_is(s, parameter) || mesh_slot_moves(p->slot);
+    bool camera = sensor_is(s, p->object), moved = to_world_is(s, parameter) || mesh_slot_moves(p->slot);
     if (s->volumetric && replay)
         return refused_by_volumetric(s, parameter);
     const emitter_class *light = light_moved_by(s, parameter);

@@ -85,7 +85,7 @@ static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_
     fit_view *view = &fit->views[v];
     if (!given->target && !given->held_out)
         return error_set(err, BL_ERROR_ARGUMENT, "view %u has no target image", v);
-    TRY(sensor_check(fit->job->scene, given->sensor, given->to_world, err));
+    TRY(job_check_sensor(fit->job, given->sensor, given->to_world, err));
     view->sensor = given->sensor, view->posed = given->to_world != NULL, view->held_out = given->held_out;
     if (view->posed)
         memcpy(view->to_world, given->to_world, sizeof view->to_world);

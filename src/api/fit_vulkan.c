@@ -39,9 +39,7 @@ static void record_sensor(const glance *g)
 {
     bl_job *job = g->fit->job;
     const fit_view *view = &g->fit->views[g->sight.view];
-    const scene_object *o = job->scene->sensors.data[view->sensor];
-    uint32_t count = sensor_words(o), *words = memory_need_zeroed(count, sizeof *words);
-    sensor_record(job->scene, o, view->posed ? view->to_world : NULL, words);
+    uint32_t count, *words = job_sensor_words(job, view->sensor, view->posed ? view->to_world : NULL, &count);
     vulkan_record_update(job->batch, job->words, 4ull * plan_sensor_word(job->plan), words,
                          count * sizeof *words);
     memory_free(words);

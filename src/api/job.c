@@ -61,6 +61,21 @@ static bool moves_solids(const bl_job *job)
     return any;
 }
 
+/* Checks that the job can look through the sensors whose parameters it has. */
+static bl_result check_sensors(const bl_job *job, bl_error *err)
+{
+    const render_scene *s = job->scene;
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &s->parameters.data[job->requested[k]];
+        if (sensor_is(s, p->object) && p->object != s->sensor->index && !job->desc.sensor_moves)
+            return error_set(err, BL_ERROR_ARGUMENT,
+                             "%s: the job looks through another sensor all the time. Load the scene for this "
+                             "one, or let views of a fit look through both",
+                             p->name);
+    }
+    return BL_OK;
+}
+
 /* Checks that a shape that moves by its place does not change in other ways. */
 static bl_result check_places(const bl_job *job, bl_error *err)
 {
@@ -144,9 +159,6 @@ static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "a batch of pixels needs paths from the camera alone; %s begin at lights",
                          job->scene->both_ways ? "half of bidirectional's" : "ptracer's");
-    if (batch->views > 1 && job->plan->sensor)
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "the job's parameters are the sensor's, so it cannot be moved");
     if (batch->pixels > BATCH_MOST)
         return error_set(err, BL_ERROR_ARGUMENT, "a batch of %u pixels: there are at most %d", batch->pixels,
                          (int)BATCH_MOST);
@@ -216,6 +228,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         job->scene->depth_image) /* poses that a caller gives are not parameters */
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented yet for this integrator");
+    if (r == BL_OK)
+        r = check_sensors(job, &err);
     if (r == BL_OK)
         r = check_places(job, &err);
     if (r == BL_OK && plan_attaches_paths(job->plan) && !plan_is_volumetric(job->plan) &&
@@ -329,7 +343,7 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
                       p->name);
             return context_fail(job->context, &err);
         }
-    if (p->object == job->scene->sensor->index && !job->plan->sensor) {
+    if (sensor_is(job->scene, p->object) && !job->plan->sensor) {
         error_set(
             &err, BL_ERROR_ARGUMENT,
             "%s: the sensor of this job is fixed: it was created without any of the sensor's parameters",
@@ -361,12 +375,39 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
+bl_result job_check_sensor(const bl_job *job, uint32_t sensor, const float *to_world, bl_error *err)
+{
+    TRY(sensor_check(job->scene, sensor, to_world, err));
+    if (!job->plan->sensor)
+        return BL_OK;
+    if (to_world)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "sensor %u has a pose of its own, and parameters of sensors are among the job's: "
+                         "put a sensor that stands there into the scene",
+                         sensor);
+    return job->plan->views[sensor]
+               ? BL_OK
+               : error_set(err, BL_ERROR_UNSUPPORTED,
+                           "sensor %u has other parts than the sensor of the job's kernels, whose "
+                           "parameters are wanted",
+                           sensor);
+}
+
+uint32_t *job_sensor_words(const bl_job *job, uint32_t sensor, const float *to_world, uint32_t *count)
+{
+    const scene_object *o = job->scene->sensors.data[sensor];
+    *count = sensor_words(o);
+    uint32_t *words = memory_need_zeroed(*count, sizeof *words);
+    sensor_record(job->scene, o, to_world, words);
+    if (job->plan->sensor)
+        words[SENSOR_OF_CLASS] = job->plan->views[sensor];
+    return words;
+}
+
 bl_result job_write_sensor(bl_job *job, uint32_t view, uint32_t sensor, const float *to_world, bl_error *err)
 {
     BL_ASSERT(view == 0 || view < job->plan->batch_views, "view %u of %u", view, job->plan->batch_views);
-    const scene_object *o = job->scene->sensors.data[sensor];
-    uint32_t count = sensor_words(o), *words = memory_need_zeroed(count, sizeof *words);
-    sensor_record(job->scene, o, to_world, words);
+    uint32_t count, *words = job_sensor_words(job, sensor, to_world, &count);
     bl_result r = gpu_buffer_write(job->words, 4ull * (plan_sensor_word(job->plan) + view * count), words,
                                    count * sizeof *words, err);
     memory_free(words);
@@ -376,10 +417,7 @@ bl_result job_write_sensor(bl_job *job, uint32_t view, uint32_t sensor, const fl
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 {
     bl_error err = {0};
-    bl_result r = sensor_check(job->scene, sensor, to_world, &err);
-    if (r == BL_OK && job->plan->sensor)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED,
-                      "the job's parameters are the sensor's, so it cannot be moved");
+    bl_result r = job_check_sensor(job, sensor, to_world, &err);
     if (r == BL_OK && !job->desc.sensor_moves)
         r = error_set(&err, BL_ERROR_ARGUMENT,
                       "the sensor of this job is fixed: it was created without `sensor_moves`");

@@ -99,6 +99,10 @@ typedef struct job_batch {
 /* bl_job_create, for passes over a batch of pixels (src/api/pixel_batch.h). NULL: over the film. */
 bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc,
                      const job_batch *batch, bl_job **out);
+/* Gives an error unless the job can look through a sensor of the scene, as bl_job_set_sensor says. */
+bl_result job_check_sensor(const bl_job *job, uint32_t sensor, const float *to_world, bl_error *err);
+/* The record of a sensor, which belongs to the caller (memory_free). */
+uint32_t *job_sensor_words(const bl_job *job, uint32_t sensor, const float *to_world, uint32_t *count);
 /* Sets the record of the sensor behind a view of the batch; without a batch there is view 0 alone. */
 bl_result job_write_sensor(bl_job *job, uint32_t view, uint32_t sensor, const float *to_world, bl_error *err);
 

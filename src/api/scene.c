@@ -5,6 +5,7 @@
 #include "render/film/film.h"
 #include "render/plan.h"
 #include "render/sampler/samplers.h"
+#include "render/sensor/sensor.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
 #include "render/spectrum/spectrum.h"
@@ -320,7 +321,7 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
         .differentiable = !refused,
         .reason = refused ? refused : p->reason,
         .resizable = p->least_side > 0,
-        .geometry = mesh_slot_moves(p->slot) || pose || p->object == scene->render->sensor->index,
+        .geometry = mesh_slot_moves(p->slot) || pose || sensor_is(scene->render, p->object),
         .only_listed = to_world_is(scene->render, index) || ellipsoid_moves(scene->render, index) ||
                        parameter_turns_environment(scene->render, index)};
     memcpy(out->shape, p->shape, sizeof out->shape);

@@ -114,13 +114,22 @@ static void write_ellipsoids(plan *p)
         }
 }
 
+/* Whether parameters are wanted of a sensor that jobs can look through: the scene's, or one in its place. */
+static bool some_view_wanted(const plan *p)
+{
+    const render_scene *s = p->scene;
+    bool wanted = false;
+    for (uint32_t k = 0; k < s->sensors.count; k++)
+        for (uint32_t i = render_last_parameter(s, s->sensors.data[k]); i; i = s->parameters.data[i - 1].next)
+            wanted |= p->gradient_offset[i - 1] != PLAN_NONE && sensor_exchangeable(s, k);
+    return wanted;
+}
+
 /* Whether some edge moves with what is requested, and kernels differentiate it. */
 static bool edges_move(const plan *p)
 {
     const render_scene *s = p->scene;
-    bool moves = p->moves & MOVE_HITS;
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        moves |= s->parameters.data[i].object == s->sensor->index && p->gradient_offset[i] != PLAN_NONE;
+    bool moves = p->moves & MOVE_HITS || some_view_wanted(p);
     for (uint32_t i = 0; i < p->emitters.count; i++)
         moves |= emitter_of(p->emitters.data[i])->delta &&
                  p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->pose_params;
@@ -142,6 +151,27 @@ static void write_spectrum(plan *p)
     }
     uint32_t lists = plan_reserve(p, mesh_list_words(p->scene));
     mesh_write_lists(p, lists, p->words.data + lists);
+}
+
+/* Where parameters of sensors are wanted, all that the scene's sensor can be changed for have a record of its
+ * class: some with parameters that are wanted, some without. */
+static void write_views(plan *p)
+{
+    const render_scene *s = p->scene;
+    if (!some_view_wanted(p))
+        return;
+    class_list sensors = {0};
+    p->views = arena_alloc(&p->memory, s->sensors.count * sizeof *p->views);
+    uint32_t first = plan_instantiate(p, &sensors, s->sensor, NULL).record;
+    p->words.data[HEADER_VIEW] = p->views[s->sensor_index] = first;
+    for (uint32_t i = 0; i < s->sensors.count; i++) {
+        if (i == s->sensor_index || !sensor_exchangeable(s, i))
+            continue;
+        plan_instance view = plan_instantiate(p, &sensors, s->sensors.data[i], NULL);
+        p->views[i] = view.cls == 0 ? view.record : 0;
+    }
+    p->sensor = sensors.data[0];
+    array_free(&sensors);
 }
 
 static void write_words(plan *p)
@@ -193,15 +223,8 @@ static void write_words(plan *p)
                           .record; /* before the place is taken: it moves the words */
     p->words.data[HEADER_FILTER] = filter;
     p->filter = filters.data[0];
-    for (uint32_t i = 0; i < s->parameters.count && !p->sensor; i++)
-        if (s->parameters.data[i].object == s->sensor->index && p->gradient_offset[i] != PLAN_NONE) {
-            class_list sensors = {0};
-            uint32_t view = plan_instantiate(p, &sensors, s->sensor, NULL).record;
-            p->words.data[HEADER_VIEW] = view;
-            p->sensor = sensors.data[0];
-            array_free(&sensors);
-        }
     array_free(&filters);
+    write_views(p);
     if (p->edges)
         silhouette_place_guide(p);
     p->words.data[HEADER_UPDATES] = p->words.count;
@@ -212,6 +235,8 @@ static void write_words(plan *p)
         sensor_words(s->sensor)); /* last: what is in front of it may be constant while it moves (passes.c) */
     sensor_record(s, s->sensor, NULL, p->words.data + sensor);
     p->words.data[HEADER_SENSOR] = sensor;
+    if (p->sensor)
+        p->words.data[sensor + SENSOR_OF_CLASS] = p->words.data[HEADER_VIEW];
 }
 
 bool plan_attaches_paths(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }

@@ -76,7 +76,8 @@ typedef struct plan {
     ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *field;             /* NULL: none */
     class_node *filter;
-    class_node *sensor; /* where parameters of the sensor are wanted; else NULL */
+    class_node *sensor; /* where parameters of sensors are wanted, that of the scene's sensor; else NULL. */
+    uint32_t *views;    /* Then, by number of the sensor: its record. 0: it is of another class */
     bool turns;         /* some of what is requested turns mirrored or refracted directions */
     bool curves;        /* some of what is requested is of a medium that bends rays */
     bool any_request;

@@ -49,7 +49,7 @@ enum scene_header {
     HEADER_INSTANCES /* their table, where rays are queries, too */,
     HEADER_MEDIA,
     HEADER_SENSOR_MEDIUM,
-    HEADER_VIEW /* the sensor's record where its parameters are wanted */,
+    HEADER_VIEW /* the record of the scene's sensor where parameters of sensors are wanted */,
     HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */,
     HEADER_LIGHT_WEIGHTS,
     HEADER_LIGHT_TREE /* lights_tree: enum light_tree_word */,

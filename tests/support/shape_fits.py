@@ -19,7 +19,8 @@ def fit(name, folder, options=(), views=None, **changes):
         job = json.load(f)
     job.update(changes, scene=os.path.join(ASSETS, job["scene"]))
     for view in job.get("views", ()):
-        view["target"] = os.path.join(ASSETS, view["target"])
+        if isinstance(view["target"], str):
+            view["target"] = os.path.join(ASSETS, view["target"])
     if views:
         job["views"] = job["views"][views]
     os.makedirs(folder, exist_ok=True)

@@ -8,6 +8,14 @@
 #include "render/classes.h"
 #include "render/rotation.h"
 
+bool sensor_is(const render_scene *s, uint32_t object)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < s->sensors.count; i++)
+        is |= s->sensors.data[i]->index == object;
+    return is;
+}
+
 /* ---- records ---- */
 
 uint32_t sensor_words(const scene_object *sensor)
@@ -146,6 +154,12 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
     if (to_world && rigid && sensor_scales(pose))
         return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world must not scale", index);
     return BL_OK;
+}
+
+bool sensor_exchangeable(const render_scene *s, uint32_t index)
+{
+    bl_error unused = {0};
+    return sensor_check(s, index, NULL, &unused) == BL_OK;
 }
 
 /* ---- traced ---- */

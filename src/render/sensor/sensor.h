@@ -37,7 +37,11 @@ typedef struct sensor_view {
     const class_node *node;
 } sensor_view;
 
-enum { SENSOR_WORDS = 32 /* most words of a record; a batch has one more record for each of its sensors */ };
+enum {
+    SENSOR_WORDS = 32, /* most words of a record; a batch has one more record for each of its sensors */
+    SENSOR_OF_CLASS = SENSOR_WORDS - 1 /* this one: where parameters of sensors are wanted, the record of
+                                          the sensor's class (sensor_view.node), which kernels then read */
+};
 
 /* A place seen by a sensor. */
 typedef struct sensor_link {
@@ -82,6 +86,8 @@ typedef struct sensor_class {
     sensor_reception (*receive)(tracer *t, const sensor_view *v, const interaction *si, vec3 d);
 } sensor_class;
 
+bool sensor_is(const render_scene *s, uint32_t object);          /* one of the scene's sensors */
+bool sensor_exchangeable(const render_scene *s, uint32_t index); /* sensor_check has no error, as it stands */
 uint32_t sensor_words(const scene_object *sensor); /* how many words its record has in the scene buffer */
 /* to_world: 16 floats, row-major, in place of the pose of the sensor, or NULL. */
 void sensor_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t *words);

@@ -5,11 +5,21 @@
 #include "render/film/film.h"
 #include "render/integrator/path/path.h"
 
-sensor_view walk_view(walk *w)
+/* place: of the record of a sensor that the host writes, which says where that of its class is. */
+static sensor_view view_at(walk *w, ir_ref place)
 {
     const class_node *node = w->plan->sensor;
-    ir_ref record = t_word(&w->t, t_u32(&w->t, 0), node ? HEADER_VIEW : HEADER_SENSOR);
+    ir_ref record = node ? t_word(&w->t, place, SENSOR_OF_CLASS) : place;
     return (sensor_view){w->plan->scene->sensor, record, node};
+}
+
+sensor_view walk_view(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_u32(t, 0);
+    if (!w->plan->sensor || w->plan->sensor_moves)
+        return view_at(w, t_word(t, zero, HEADER_SENSOR));
+    return (sensor_view){w->plan->scene->sensor, t_word(t, zero, HEADER_VIEW), w->plan->sensor};
 }
 
 /* The sensor behind which the walk's pixel is. *pixel: the pixel's number in its view. */
@@ -19,10 +29,8 @@ static sensor_view view_of(walk *w, ir_ref film_pixels, ir_ref *pixel)
     ir_func *f = t->f;
     ir_ref view = ir_div(f, w->pixel, film_pixels), stride = t_u32(t, sensor_words(w->plan->scene->sensor));
     *pixel = ir_sub(f, w->pixel, ir_mul(f, view, film_pixels));
-    sensor_view v = walk_view(w);
-    if (!v.node)
-        v.record = ir_add(f, v.record, ir_mul(f, view, stride));
-    return v;
+    ir_ref first = t_word(t, t_u32(t, 0), HEADER_SENSOR);
+    return view_at(w, ir_add(f, first, ir_mul(f, view, stride)));
 }
 
 /* Where a sample lies: the sensor, and the random numbers that are left for its aperture. */
