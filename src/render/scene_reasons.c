@@ -10,11 +10,19 @@
 
 /* What is said of a place. ends: a face lies where the grid of the medium inside ends, so that there is
  * another derivative when the shape grows than when it shrinks. seam: a border coincides with that of another
- * mesh, so that a gap opens when the shape moves one way, and not when it moves the other way. */
+ * mesh, so that a gap opens when the shape moves one way, and not when it moves the other way. apart: with
+ * that of a mesh in another instance. crosses: the surface goes through another one. */
 typedef struct place_note {
-    bool steps, beam, ends, seam;
+    bool steps, beam, ends, seam, apart, crosses;
 } place_note;
-enum { PLACE_NOTES = 16 /* of all kinds */ };
+enum { PLACE_NOTES = 64 /* of all kinds */ };
+
+/* By shape: whether it has a seam with another one, with what an instance shows, and whether it goes through
+ * another one. By instance: whether what it shows has a seam with what another one shows. */
+typedef struct meetings {
+    bool *seams, *apart, *crossings, *instances;
+} meetings;
+static const char crossing[] = "the curve in which it goes through another shape is left out";
 
 static bool beams(const render_shape *shape)
 {
@@ -34,7 +42,7 @@ static const char *reason_beside_edges(render_scene *s, const char *const *more,
 static const char *moving_reason(render_scene *s, const place_note *n)
 {
     if (edges_differentiated(s)) {
-        const char *more[5];
+        const char *more[7];
         uint32_t count = 0;
         if (n->steps)
             more[count++] = "steps of textures that move are left out";
@@ -46,6 +54,10 @@ static const char *moving_reason(render_scene *s, const place_note *n)
             more[count++] = "the grid inside ends at a face: the gradient is that of shrinking";
         if (n->seam)
             more[count++] = "a border coincides with another mesh's: that is right if both move alike";
+        if (n->apart)
+            more[count++] = "a border coincides with another instance's, and is not joined to it";
+        if (n->crosses)
+            more[count++] = crossing;
         return reason_beside_edges(s, more, count);
     }
     const char *what =
@@ -81,24 +93,23 @@ static bool ends_with_grid(const render_scene *s, const render_shape *shape)
     return false;
 }
 
-/* seams: of all shapes, whether they have one. */
-static void note(const render_scene *s, place_note *n, const bool *seams, uint32_t index)
+static void note(const render_scene *s, place_note *n, const meetings *m, uint32_t index)
 {
     const render_shape *shape = &s->shapes.data[index];
     n->steps |= shape_has_steps(shape), n->beam |= beams(shape), n->ends |= ends_with_grid(s, shape);
-    n->seam |= seams[index];
+    n->seam |= m->seams[index], n->apart |= m->apart[index], n->crosses |= m->crossings[index];
 }
 
 /* Notes of all places: of shapes their own, of instances what their groups hold. */
-static void note_places(const render_scene *s, const bool *seams, place_note *places, place_note *groups)
+static void note_places(const render_scene *s, const meetings *m, place_note *places, place_note *groups)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         uint32_t place = s->place_of[shape->object->index];
         if (place)
-            note(s, &places[place - 1], seams, i);
+            note(s, &places[place - 1], m, i);
         if (s->groups.count)
-            note(s, &groups[shape->group], seams, i);
+            note(s, &groups[shape->group], m, i);
     }
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const scene_object *o = s->instances.data[k].object;
@@ -107,36 +118,42 @@ static void note_places(const render_scene *s, const bool *seams, place_note *pl
         place_note *place = &places[s->place_of[o->index] - 1];
         *place = groups[s->instances.data[k].group];
         place->seam = false; /* what is in a group moves as one */
+        place->apart = m->instances[k];
     }
 }
 
-static void add_place_reasons(render_scene *s, const bool *seams)
+static void add_place_reasons(render_scene *s, const meetings *m)
 {
     const char *reasons[PLACE_NOTES];
     place_note *places = memory_need_zeroed(s->places.count + 1, sizeof *places),
                *groups = memory_need_zeroed(s->groups.count + 1, sizeof *groups);
     BL_ASSERT(places && groups, "out of memory");
-    note_places(s, seams, places, groups);
+    note_places(s, m, places, groups);
     for (int k = 0; k < PLACE_NOTES; k++)
-        reasons[k] =
-            moving_reason(s, &(place_note){.steps = k & 8, .beam = k & 4, .ends = k & 2, .seam = k & 1});
+        reasons[k] = moving_reason(s, &(place_note){.apart = k & 32,
+                                                    .crosses = k & 16,
+                                                    .steps = k & 8,
+                                                    .beam = k & 4,
+                                                    .ends = k & 2,
+                                                    .seam = k & 1});
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (!p->place)
             continue;
         const place_note *n = &places[p->place - 1];
-        p->reason = reasons[8 * n->steps + 4 * n->beam + 2 * n->ends + n->seam];
+        p->reason =
+            reasons[32 * n->apart + 16 * n->crosses + 8 * n->steps + 4 * n->beam + 2 * n->ends + n->seam];
     }
     memory_free(places);
     memory_free(groups);
 }
 
 /* Of an array of a mesh. */
-static void add_vertex_reason(render_scene *s, const bool *seams, uint32_t index, render_parameter *p)
+static void add_vertex_reason(render_scene *s, const meetings *m, uint32_t index, render_parameter *p)
 {
     const render_shape *shape = &s->shapes.data[index];
     place_note n = {0};
-    note(s, &n, seams, index);
+    note(s, &n, m, index);
     if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
         p->reason = moving_reason(s, &n);
     else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_UVS && !p->turns && shape_has_steps(shape))
@@ -145,7 +162,7 @@ static void add_vertex_reason(render_scene *s, const bool *seams, uint32_t index
         p->reason = render_turned_normals;
 }
 
-static void add_vertex_reasons(render_scene *s, const bool *seams)
+static void add_vertex_reasons(render_scene *s, const meetings *m)
 {
     uint32_t *shape_of = memory_need_zeroed((size_t)s->description->object_count + 1, sizeof *shape_of);
     BL_ASSERT(shape_of, "out of memory");
@@ -155,7 +172,7 @@ static void add_vertex_reasons(render_scene *s, const bool *seams)
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (mesh_slot_moves(p->slot) && shape_of[p->object])
-            add_vertex_reason(s, seams, shape_of[p->object] - 1, p);
+            add_vertex_reason(s, m, shape_of[p->object] - 1, p);
     }
     memory_free(shape_of);
 }
@@ -210,17 +227,31 @@ static bool may_clip(const render_scene *s, const scene_object *sensor)
     return something_near(s, place, corner_most(fov->number) * near->number + (lens ? lens->number : 0));
 }
 
-/* What moves in the image of the sensor of the scene, and is left out. */
-static const char *image_reason(render_scene *s)
+static bool some(const bool *of, uint32_t count)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++)
+        any |= of[i];
+    return any;
+}
+
+static const char others_image[] = "the image is another sensor's";
+
+/* What moves in the image of a sensor that jobs can look through, and is left out. */
+static const char *image_reason(render_scene *s, const meetings *m)
 {
     bool edges = edges_differentiated(s);
-    const char *items[4] = {"silhouettes", "edges of shadows"};
+    const char *items[6] = {"silhouettes", "edges of shadows"};
     uint32_t count = edges ? 0 : 2;
     text list = {0};
     if (!s->silhouette && texture_has_steps(s->description->root))
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
     if (s->clipped && !(edges && edges_cuts_possible(s)))
         items[count++] = "borders of what clip planes cut";
+    if (some(m->crossings, s->shapes.count))
+        items[count++] = "curves in which shapes go through each other";
+    if (some(m->instances, s->instances.count))
+        items[count++] = "borders of meshes of different instances that coincide";
     if (edges && count == 0)
         return edges_lack(s);
     for (uint32_t i = 0; i < count; i++)
@@ -231,26 +262,35 @@ static const char *image_reason(render_scene *s)
     return edges ? reason_beside_edges(s, &reason, 1) : reason;
 }
 
-static void add_sensor_reasons(render_scene *s, const scene_object *sensor)
+static void add_sensor_reasons(render_scene *s, const scene_object *sensor, const char *reason)
 {
-    const char *reason = sensor == s->sensor ? image_reason(s) : "the image is another sensor's";
     for (uint32_t k = render_last_parameter(s, sensor); k; k = s->parameters.data[k - 1].next)
         s->parameters.data[k - 1].reason = reason;
     for (uint32_t k = 0; k < sensor->child_count; k++)
         if (sensor->children[k]->cls->category == PLUGIN_SENSOR)
-            add_sensor_reasons(s, sensor->children[k]);
+            add_sensor_reasons(s, sensor->children[k], others_image);
 }
 
 void render_add_reasons(render_scene *s)
 {
-    s->clipped = may_clip(s, s->sensor);
-    bool *seams = memory_need_zeroed(s->shapes.count + 1, sizeof *seams);
-    if (edges_differentiated(s))
-        silhouette_have_seams(s, seams);
-    add_place_reasons(s, seams);
-    add_vertex_reasons(s, seams);
-    memory_free(seams);
     for (uint32_t i = 0; i < s->sensors.count; i++)
-        add_sensor_reasons(s, s->sensors.data[i]);
+        s->clipped |= sensor_exchangeable(s, i) && may_clip(s, s->sensors.data[i]);
+    const meetings m = {memory_need_zeroed(s->shapes.count + 1, sizeof *m.seams),
+                        memory_need_zeroed(s->shapes.count + 1, sizeof *m.apart),
+                        memory_need_zeroed(s->shapes.count + 1, sizeof *m.crossings),
+                        memory_need_zeroed(s->instances.count + 1, sizeof *m.instances)};
+    if (edges_differentiated(s)) {
+        silhouette_have_seams(s, m.seams), shapes_find_crossings(s, m.crossings);
+        silhouette_have_instance_seams(s, m.instances, m.apart);
+    }
+    add_place_reasons(s, &m);
+    add_vertex_reasons(s, &m);
+    for (uint32_t i = 0; i < s->sensors.count; i++)
+        add_sensor_reasons(s, s->sensors.data[i],
+                           sensor_exchangeable(s, i) ? image_reason(s, &m) : others_image);
+    memory_free(m.seams);
+    memory_free(m.apart);
+    memory_free(m.crossings);
+    memory_free(m.instances);
     edges_reasons_of_lights(s);
 }

@@ -177,6 +177,16 @@ static void reasons_beside_edges(void **state)
     "<shape type='rectangle' id='it'/><shape type='rectangle'><transform name='to_world'><translate x='" x   \
     "'/></transform></shape>"
 #define MASK "<bsdf type='mask'>" MATTE("") "</bsdf>"
+#define SHAPE(type, operations)                                                                              \
+    "<shape type='" type "'><transform name='to_world'>" operations "</transform></shape>"
+/* The unit ball and something that goes through it, touches it, or does not. */
+#define THROUGH(type, operations) CAMERA BALL("") SHAPE(type, operations)
+/* Two plates of a group, so far apart; 2: they touch. */
+#define TWO_INSTANCES(x)                                                                                     \
+    "<shape type='shapegroup' id='g'><shape type='rectangle'/></shape><shape type='instance' id='it'><ref "  \
+    "id='g'/></shape><shape type='instance'><ref id='g'/><transform name='to_world'><translate x='" x        \
+    "'/></transform></shape>"
+#define OTHER(type) "<sensor type='" type "' id='other'/>"
     static const struct {
         const char *body, *name, *says;
     } cases[] = {
@@ -206,6 +216,30 @@ static void reasons_beside_edges(void **state)
         {CAMERA TWO_PLATES("2"), "it.translation", "a border coincides with another mesh's"},
         {CAMERA TWO_PLATES("2"), "camera.translation", NULL},
         {CAMERA TWO_PLATES("2.1"), "it.translation", NULL},
+        {CAMERA TWO_INSTANCES("2"), "it.translation", "a border coincides with another instance's"},
+        {CAMERA TWO_INSTANCES("2"), "camera.translation", "borders of meshes of different instances"},
+        {CAMERA TWO_INSTANCES("2.1"), "it.translation", NULL},
+        {CAMERA TWO_INSTANCES("2.1"), "camera.translation", NULL},
+        {THROUGH("rectangle", ""), "ball.translation", "goes through another shape"},
+        {THROUGH("rectangle", ""), "camera.translation", "shapes go through each other"},
+        {THROUGH("rectangle", "<translate z='.99'/>"), "ball.translation", "goes through another shape"},
+        {THROUGH("rectangle", "<translate z='1'/>"), "ball.translation", NULL},
+        {THROUGH("rectangle", "<translate z='1'/>"), "camera.translation", NULL},
+        {THROUGH("rectangle", "<scale value='.5'/>"), "ball.translation", NULL},
+        {THROUGH("cube", "<translate z='1.9'/>"), "ball.translation", "goes through another shape"},
+        {THROUGH("cube", "<translate z='2'/>"), "ball.translation", NULL},
+        {THROUGH("sphere", "<translate z='1.9'/>"), "ball.translation", "goes through another shape"},
+        {THROUGH("sphere", "<scale value='3'/>"), "ball.translation", NULL},
+        {THROUGH("disk", "<scale value='2'/>"), "ball.translation", "goes through another shape"},
+        {THROUGH("cylinder", "<scale value='.3'/><scale z='9'/>"), "ball.translation",
+         "goes through another shape"},
+        {CAMERA "<shape type='cube' id='it'/>" SHAPE("cube", "<translate value='1.5,1.5,1.5'/>"),
+         "it.vertex_positions", "goes through another shape"},
+        {CAMERA "<shape type='cube' id='it'/>" SHAPE("cube", "<translate value='2,1.5,1.5'/>"),
+         "it.vertex_positions", NULL},
+        {VOLPATH CAMERA BALL(FOG) SHAPE("rectangle", ""), "ball.translation", NULL},
+        {CAMERA OTHER("perspective") BALL(""), "other.translation", NULL},
+        {CAMERA OTHER("orthographic") BALL(""), "other.to_world", "another sensor's"},
         {VOLPATH CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world", "mirrors and behind smooth glass"},
         {VOLPATH CAMERA BALL("") BULB, "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG) BULB, "ball.to_world", NULL},

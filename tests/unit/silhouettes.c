@@ -28,6 +28,10 @@ static char *folder;
 #define OBJ                                                                                                  \
     SCENE("<shape type='obj' id='it'><string name='filename' value='edges.obj'/><boolean "                   \
           "name='face_normals' value='true'/></shape>")
+#define TURNED_OBJ                                                                                           \
+    SCENE("<shape type='obj' id='it'><string name='filename' value='edges.obj'/><boolean "                   \
+          "name='face_normals' value='true'/><transform name='to_world'><rotate x='1' y='.3' z='.5' "        \
+          "angle='40'/><translate value='.07,.1,.2'/></transform></shape>")
 
 #define GRID                                                                                                 \
     SCENE("<shape type='sdfgrid' id='it'><string name='filename' value='ball.vol'/><transform "              \
@@ -52,6 +56,8 @@ static const edge_case cases[] = {
      "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 -1 1\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 2 5\n", 7, 7},
     {"a face with two equal vertices, and one without area", OBJ, "it.to_world",
      "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 2 0 0\nf 1 2 3\nf 1 1 3\nf 1 2 4\n", 3, 3},
+    {"faces that were lines before they were turned", TURNED_OBJ, "it.vertex_positions",
+     "v 0 0 0\nv 1 0 0\nv 0 1 0\nv .3 0 0\nv 0 .7 0\nf 1 2 3\nf 1 4 2\nf 1 3 5\n", 3, 3},
 };
 
 static scene_eval *load(const edge_case *c)

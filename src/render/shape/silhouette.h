@@ -52,12 +52,21 @@ void silhouette_find_edges(const silhouette_words *w, const render_shape *shape,
  */
 bool silhouette_into_face(const float *from, const float *to, const float *opposite, double out[3]);
 
+/* ---- crossings.c ---- */
+
+/* Sets has[i] where the surface of shape i goes through that of another shape of its group. Pairs beyond some
+ * millions are not asked. */
+void shapes_find_crossings(const render_scene *s, bool *has);
+
 /* ---- silhouette_seams.c ---- */
 
 /* Joins borders of meshes that coincide. of: the pieces of each shape. */
 void silhouette_join_seams(plan *p, silhouette_pieces *of);
 /* Sets has[i] where shape i has a seam with another mesh. Meshes with many faces are not asked. */
 void silhouette_have_seams(const render_scene *s, bool *has);
+/* The same of meshes in different instances, whose borders are not joined: sets instances[k] where instance k
+ * shows such a border, and shapes[i] where mesh i, which stands in no group, has one. */
+void silhouette_have_instance_seams(const render_scene *s, bool *instances, bool *shapes);
 
 /* ---- silhouette_cells.c ---- */
 

@@ -20,6 +20,8 @@ static const double pi = 3.14159265358979323846;
 /* FLAT: angles below it, over pi, are the rounding of what is flat. BEND_LEAST: of edges whose faces may
  * bend. CREASE: of what jumps at a crease, beside a silhouette. */
 static const double FLAT = 1e-4, BEND_LEAST = 0.02, CREASE = 0.5;
+/* Where a mesh has been turned, a face that was a line is so high, at most, over the coordinates. */
+static const double ROUNDING = 0x1p-21;
 
 /* One face at an edge. place: of its two ends, the lesser first, equal for vertices at one place. */
 typedef struct edge_use {
@@ -92,10 +94,11 @@ static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] 
 
 bool silhouette_into_face(const float *from, const float *to, const float *opposite, double out[3])
 {
-    double along[3], aside[3];
+    double along[3], aside[3], rounding = 0;
     for (int k = 0; k < 3; k++) {
         along[k] = (double)to[k] - (double)from[k];
         aside[k] = (double)opposite[k] - (double)from[k];
+        rounding = fmax(rounding, ROUNDING * fmax(fabs((double)from[k]), fabs((double)to[k])));
     }
     double share = dot(aside, along) / dot(along, along);
     for (int k = 0; k < 3; k++)
@@ -103,7 +106,7 @@ bool silhouette_into_face(const float *from, const float *to, const float *oppos
     double length = sqrt(dot(out, out));
     for (int k = 0; k < 3; k++)
         out[k] /= length;
-    return length > 0 && isfinite(length);
+    return length > rounding && isfinite(length);
 }
 
 static bool into_face(const edge_mesh *m, const edge_use *e, double out[3])

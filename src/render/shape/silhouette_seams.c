@@ -303,3 +303,90 @@ void silhouette_have_seams(const render_scene *s, bool *has)
     memory_free(of);
     array_free(&seams);
 }
+
+/* ---- between instances ---- */
+
+/* A border as it stands in the world. The ends are in the order of their first coordinates that differ. */
+typedef struct placed_border {
+    uint32_t instance, shape;
+    float end[2][3];
+} placed_border;
+typedef ARRAY(placed_border) placed_borders;
+
+static int by_coordinates(const float *a, const float *b)
+{
+    for (int k = 0; k < 3; k++)
+        if (a[k] < b[k] || a[k] > b[k])
+            return a[k] < b[k] ? -1 : 1;
+    return 0;
+}
+
+static int by_first_end(const void *a, const void *b)
+{
+    const placed_border *x = a, *y = b;
+    return by_coordinates(x->end[0], y->end[0]);
+}
+
+/* Lists what borders of a mesh an instance of its group shows. */
+static void place_borders(const bordered *x, uint32_t index, uint32_t instance, placed_borders *out)
+{
+    const float *m = x->scene->instances.data[instance].to_world;
+    for (uint32_t i = 0; i < x->of[index].all.count; i++) {
+        if (x->of[index].all.data[i].words[EDGE_OTHER] != PLAN_NONE)
+            continue;
+        const border own = {.shape = index, .piece = i};
+        placed_border b = {.instance = instance, .shape = index};
+        for (int e = 0; e < 2; e++) {
+            const float *p = end_of(x, &own, e ? EDGE_TO : EDGE_FROM);
+            for (int k = 0; k < 3; k++)
+                b.end[e][k] = m[4 * k] * p[0] + m[4 * k + 1] * p[1] + m[4 * k + 2] * p[2] + m[4 * k + 3];
+        }
+        if (by_coordinates(b.end[1], b.end[0]) < 0) {
+            const placed_border turned = b;
+            memcpy(b.end[0], turned.end[1], sizeof b.end[0]),
+                memcpy(b.end[1], turned.end[0], sizeof b.end[1]);
+        }
+        array_push(out, b);
+    }
+}
+
+/* Whether both have the same ends; their order may differ where it was decided by rounding. */
+static bool coincide(const placed_border *a, const placed_border *b)
+{
+    return (together(a->end[0], b->end[0]) && together(a->end[1], b->end[1])) ||
+           (together(a->end[0], b->end[1]) && together(a->end[1], b->end[0]));
+}
+
+void silhouette_have_instance_seams(const render_scene *s, bool *instances, bool *shapes)
+{
+    enum { FACES_MOST = 1024, BORDERS_MOST = 1 << 14 };
+    silhouette_pieces *of = memory_need_zeroed(s->shapes.count + 1, sizeof *of);
+    const bordered x = {s, {s->geometry.data, 0}, of};
+    placed_borders all = {0};
+    for (uint32_t i = 0; i < s->shapes.count && s->has_groups; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        if (shape->kind != SHAPE_TRIANGLES || !shape->bsdf || shape->primitive_count > FACES_MOST)
+            continue;
+        silhouette_find_edges(&x.words, shape, false, &of[i]);
+        for (uint32_t k = 0; k < s->instances.count && all.count < BORDERS_MOST; k++)
+            if (s->instances.data[k].group == shape->group)
+                place_borders(&x, i, k, &all);
+    }
+    if (all.count > 0)
+        qsort(all.data, all.count, sizeof *all.data, by_first_end);
+    for (uint32_t i = 0; i < all.count; i++)
+        for (uint32_t j = i + 1; j < all.count; j++) {
+            const placed_border *a = &all.data[i], *b = &all.data[j];
+            if (b->end[0][0] > a->end[0][0] + 2 * tolerance_at(a->end[0]))
+                break;
+            if (a->instance == b->instance || !coincide(a, b))
+                continue;
+            instances[a->instance] = instances[b->instance] = true;
+            shapes[a->shape] |= !s->instances.data[a->instance].object;
+            shapes[b->shape] |= !s->instances.data[b->instance].object;
+        }
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        array_free(&of[i].all);
+    memory_free(of);
+    array_free(&all);
+}
