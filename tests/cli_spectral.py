@@ -330,7 +330,7 @@ def check_measured():
 
 def check_errors():
     for index, reason in (('<spectrum name="int_ior" value="400:1.5, 700:1.4"/>', "has samples from 400 to 700 nm"),
-                          ('<spectrum name="int_ior" value="300:1.5, 900:-1"/>', "is not in"),
+                          ('<spectrum name="int_ior" value="300:1.5, 900:-1"/>', "is negative"),
                           ('<string name="int_ior" value="N-BK8"/>', "or of those with a curve: N-BK7")):
         r = run("render", scene("glass", glass("dielectric", index) % "400:1,700:1"), "--mode", "spectral", "--spp", "1",
                 "-o", "image.pfm")

@@ -541,10 +541,10 @@ bl_result render_check_polarized(const render_scene *s, bl_error *err)
         return BL_OK;
     if (s->light_tracing || s->metropolis.particles || s->field || s->ellipsoid_field ||
         s->method == METHOD_OWN)
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "mode %s: the integrator \"%s\" knows no polarised light; path, direct, prb and "
-                         "volpath do",
-                         s->mode->name, s->integrator ? s->integrator->cls->name : "path");
+        return scene_error(
+            err, BL_ERROR_UNSUPPORTED, s->integrator ? s->integrator->where : s->description->root->where,
+            "mode %s: the integrator \"%s\" knows no polarised light; path, direct, prb and volpath do",
+            s->mode->name, s->integrator ? s->integrator->cls->name : "path");
     for (uint32_t i = 0; i < s->shapes.count; i++)
         if (s->shapes.data[i].bsdf)
             TRY(check_polarized_material(s, s->shapes.data[i].bsdf, err));

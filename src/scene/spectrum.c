@@ -233,7 +233,21 @@ static bl_result read_spectrum(const char *data, size_t size, char separator, sp
                          "expected pairs of an ascending wavelength and a value at \"%.*s\"", shown, wrong);
     if (s->wavelengths.count < 2)
         return error_set(err, BL_ERROR_FORMAT, "a spectrum needs at least two samples");
+    for (uint32_t k = 0; k < s->values.count; k++)
+        if (!(s->values.data[k] >= 0))
+            return error_set(err, BL_ERROR_FORMAT, "the value %g at %g nm is negative", s->values.data[k],
+                             s->wavelengths.data[k]);
     return BL_OK;
+}
+
+/* What the observer does not see at all is a mistake, mostly one of units. */
+static bl_result check_range(const spectrum *s, bl_error *err)
+{
+    const double first = s->wavelengths.data[0], last = s->wavelengths.data[s->wavelengths.count - 1];
+    if (first < last_wavelength && last > first_wavelength)
+        return BL_OK;
+    return error_set(err, BL_ERROR_FORMAT, "no samples between %g and %g nm, only from %g to %g",
+                     first_wavelength, last_wavelength, first, last);
 }
 
 bl_result spectrum_decode(const char *data, size_t size, char separator, spectrum_rule rule, double out[3],
@@ -241,6 +255,8 @@ bl_result spectrum_decode(const char *data, size_t size, char separator, spectru
 {
     spectrum s = {0};
     bl_result r = read_spectrum(data, size, separator, &s, err);
+    if (r == BL_OK)
+        r = check_range(&s, err);
     if (r == BL_OK)
         spectrum_rgb(s.wavelengths.data, s.values.data, s.wavelengths.count, rule, out);
     if (r == BL_OK && !(out[0] + out[1] + out[2] <= 1e30))

@@ -404,12 +404,20 @@ static void mistakes_are_named(void **state)
         {MATERIAL("<rgb name='reflectance' value='1.3,.2,.2'/>"), "is outside [0, 1]"},
         {MATERIAL("<rgb name='reflectance' value='-.1,.2,.2'/>"), "is outside [0, 1]"},
         {MATERIAL("<spectrum name='reflectance' value='400:.1,300:.8'/>"), "ascending wavelength"},
-        {MATERIAL("<spectrum name='reflectance' value='400:-.1,700:.8'/>"), "is not in [0, 1e30]"},
+        {MATERIAL("<spectrum name='reflectance' value='400:-.1,700:.8'/>"),
+         "value -0.1 at 400 nm is negative"},
         {MATERIAL("<spectrum name='reflectance' value='400:.1'/>"), "at least two samples"},
         {LIGHT(
              "<spectrum type='irregular' name='radiance'><string name='wavelengths' value='500,400'/><string "
              "name='values' value='1,2'/></spectrum>"),
          "must ascend"},
+        {MATERIAL("<spectrum name='reflectance' value='900:.1,1000:.8'/>"),
+         "no samples between 360 and 830 nm"},
+        {LIGHT("<spectrum name='radiance' value='.4:1,.7:2'/>"), "no samples between 360 and 830 nm"},
+        {METAL("<spectrum name='eta' value='300:1,900:-2'/>"), "value -2 at 900 nm is negative"},
+        {GLASS("<spectrum name='int_ior' value='400:1.5,700:1.4'/>"),
+         "none beyond; give all from 360 to 830 nm"},
+        {GLASS("<spectrum name='int_ior' value='300:1.5,900:11'/>"), "is not in [0.1, 10]"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         bl_error err = {0};
@@ -417,6 +425,29 @@ static void mistakes_are_named(void **state)
         assert_int_not_equal(load(wrong[i][0], &s, &err), BL_OK);
         if (!strstr(err.text, wrong[i][1]) || !strstr(err.text, ":1:"))
             fail_msg("%s: %s", wrong[i][0], err.text);
+    }
+}
+
+/* Beyond its samples an index of a metal is 0, as in Mitsuba, and the scene says so. */
+static void short_indices_are_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *eta;
+        bool is_short;
+    } curves[] = {{"300:1,800:2", true}, {"400:1,900:2", true}, {"360:1,830:2", false}, {"1", false}};
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+        arena a = {0};
+        bl_error err = {0};
+        render_scene *s = NULL;
+        const char *xml = arena_printf(&a, METAL("<spectrum name='eta' value='%s'/>"), curves[i].eta);
+        if (load(xml, &s, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        const char *said = s->description->warnings.data;
+        bool noticed = said && strstr(said, ":1: conductor: \"eta\" has samples from ");
+        assert_true(noticed == curves[i].is_short);
+        render_scene_destroy(s);
+        arena_free(&a);
     }
 }
 
@@ -489,6 +520,7 @@ int main(void)
         cmocka_unit_test(extinctions_pass_1),
         cmocka_unit_test(pigments_have_the_spectra_of_their_colours),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(short_indices_are_noticed),
         cmocka_unit_test(scenes_are_traced_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * constant spectrum. This is Mitsuba's rule. Channels below 0 become 0. */
 #include "render/bsdf/metal.h"
 #include "render/scene_internal.h"
+#include "render/spectrum/spectrum.h"
 
 /* The colour of a metal's curve. which: 1 is the real part, 2 the extinction. */
 static void colour_of(const metal *m, int which, double out[3])
@@ -46,12 +47,32 @@ static scene_object *curve_of(render_scene *s, const metal *m, int which, scene_
     return curve;
 }
 
+static const char *const params[] = {"eta", "k"};
+
+/* Where light is spectral: says of samples of an index that it is 0 beyond them. */
+static bl_result say_what_is_missing(render_scene *s, const scene_object *o, bl_error *err)
+{
+    double wavelengths[SPECTRUM_SAMPLES_MOST], values[SPECTRUM_SAMPLES_MOST];
+    uint32_t count;
+    for (int k = 0; k < 2; k++) {
+        const scene_object *curve = scene_get(o, params[k])->object;
+        if (curve->cls != &texture_regular.base.plugin && curve->cls != &texture_irregular.base.plugin)
+            continue;
+        TRY(spectrum_samples(curve, wavelengths, values, &count, err));
+        if (wavelengths[0] > (double)WAVELENGTH_FIRST || wavelengths[count - 1] < (double)WAVELENGTH_LAST)
+            text_add(&s->description->warnings,
+                     "%s:%u: %s: \"%s\" has samples from %g to %g nm; beyond these it is 0\n",
+                     curve->where.file, curve->where.line, o->cls->name, params[k], wavelengths[0],
+                     wavelengths[count - 1]);
+    }
+    return BL_OK;
+}
+
 bl_result metal_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    static const char *const params[] = {"eta", "k"};
     const scene_value *material = scene_get(o, "material");
     if (strcmp(material->text, "none") == 0)
-        return BL_OK;
+        return s->mode->light == LIGHT_SPECTRAL ? say_what_is_missing(s, o, err) : BL_OK;
     if (scene_get(o, "eta")->given || scene_get(o, "k")->given)
         return scene_error(err, BL_ERROR_SCENE, material->where,
                            "%s: give either \"material\" or \"eta\" and \"k\", not both", o->cls->name);

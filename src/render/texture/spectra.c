@@ -45,12 +45,26 @@ static void append_weights(render_scene *s, const scene_object *o, const double 
     }
 }
 
+/* What nothing sees is a mistake, mostly one of units. Bands may see all wavelengths. */
+static bl_result check_range(const render_scene *s, const scene_object *o, const double *wavelengths,
+                             uint32_t count, bl_error *err)
+{
+    const bool bands = s->bands || (s->film && s->film->cls == &film_specfilm.plugin);
+    const double first = wavelengths[0], last = wavelengths[count - 1];
+    if (bands || (first < (double)WAVELENGTH_LAST && last > (double)WAVELENGTH_FIRST))
+        return BL_OK;
+    return scene_error(err, BL_ERROR_SCENE, o->where,
+                       "%s: no samples between %g and %g nm, only from %g to %g", o->cls->name,
+                       (double)WAVELENGTH_FIRST, (double)WAVELENGTH_LAST, first, last);
+}
+
 static bl_result samples_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     double values[SPECTRUM_SAMPLES_MOST], wavelengths[SPECTRUM_SAMPLES_MOST];
     float numbers[SPECTRUM_SAMPLES_MOST];
     uint32_t count;
     TRY(spectrum_samples(o, wavelengths, values, &count, err));
+    TRY(check_range(s, o, wavelengths, count, err));
     for (uint32_t k = 0; k < count; k++)
         numbers[k] = (float)values[k];
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &count, 0, INFINITY, numbers});
