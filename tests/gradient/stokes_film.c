@@ -241,6 +241,18 @@ static void what_is_missing_says_so(void **state)
     load("rgb_polarized", "<integrator type='depth'/>", "stokesfilm", BL_ERROR_UNSUPPORTED);
     assert_non_null(
         strstr(bl_context_error(device.context), "stokesfilm: the integrator depth has distances"));
+    load("rgb_polarized", "<integrator type='ptracer'/>", "hdrfilm", BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bl_context_error(device.context),
+                           ":1: mode rgb_polarized: the integrator \"ptracer\" knows no polarised light"));
+    bl_scene *scene = load("rgb_polarized", PATH, "stokesfilm", BL_OK);
+    bl_job *job = NULL;
+    const char *const moves[] = {"sensor.to_world"};
+    assert_int_equal(
+        bl_job_create(device.device, scene, &(bl_job_desc){.parameters = moves, .parameter_count = 1}, &job),
+        BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bl_context_error(device.context),
+                           "those of what moves are not implemented where light is polarised"));
+    bl_scene_destroy(scene);
 }
 
 int main(void)
