@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """backlight grad --variance: mean and variance are those of the gradients of single seeds, which --each
 writes; counts and seeds are all of theirs; what does not go together is said; and --pixels adjoint lowers the
-variance where it should."""
+variance where it should. Weights of pixels may be an image or an array of NumPy of the same shape."""
 import json
 import os
 import subprocess
@@ -66,6 +66,13 @@ def main():
         weights[2:5, 2:5] = 1
         with open(corner, "wb") as f:
             f.write(b"PF\n16 16\n-1\n" + weights.tobytes())
+        array, turned = t + "/corner.npy", t + "/turned.npy"
+        np.save(array, weights[::-1].astype(float)), np.save(turned, weights.transpose(2, 0, 1))
+        same = [grad(t + "/" + k, "--adjoint", k_path) for k, k_path in (("a", corner), ("b", array))]
+        assert all(r.returncode == 0 for r in same), same
+        np.testing.assert_array_equal(values(t + "/a", NAMES[0]), values(t + "/b", NAMES[0]))
+        r = grad(t + "/c", "--adjoint", turned)
+        assert r.returncode == 1 and "is not a NumPy array [16, 16, 3]" in r.stderr, r
         found = {}
         for pixels in ("uniform", "adjoint"):
             folder = t + "/" + pixels

@@ -321,7 +321,7 @@ static int prepare(check_work *w)
     free(parameters);
     CLI_TRY(status);
     if (args->adjoint) {
-        CLI_TRY(session_read_image(session, args->adjoint, &w->weights));
+        CLI_TRY(session_read_pixels(session, args->adjoint, &w->weights));
     } else {
         w->weights = memory_or_exit(w->n * sizeof *w->weights);
         make_weights(session, w->weights);
@@ -404,7 +404,7 @@ static const cli_option options[] = {
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters to check; repeatable", .required = true},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
-     .help = "weights W instead of our own smooth ones"},
+     .help = "weights W instead of our own smooth ones (an image, also .npy)"},
     {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction),
      .help = "direction in the parameter's space (default: ones, or inward from the ends of the range; a "
              "matrix turns and moves)"},

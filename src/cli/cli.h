@@ -184,6 +184,8 @@ char *session_incomplete(const cli_parameter *p, uint32_t count);
 void session_warn_incomplete(const cli_session *session, const cli_parameter *p, uint32_t count);
 /* An image file as bl_scene_read_image. free() the pixels. */
 int session_read_image(const cli_session *session, const char *path, float **pixels);
+/* The same, or from an array of NumPy [height, width, channel] (.npy). */
+int session_read_pixels(const cli_session *session, const char *path, float **pixels);
 size_t session_pixels(const cli_session *session); /* width * height */
 size_t session_values(const cli_session *session); /* of an image: session_pixels * info.channels */
 float luminance(const float *rgb);                 /* of a linear colour */
@@ -227,11 +229,13 @@ int check_writable(const char *path);   /* before the work that the file will ho
 int check_image_path(const char *path); /* its extension, and writable */
 bool is_png(const char *path);          /* .png, in any case */
 bool is_exr(const char *path);
+bool is_npy(const char *path);
 bool is_display_image(const char *path); /* 8 bits, for screens: .png, .jpg */
 int copy_to_stdout(const char *path);
 int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);
 /* float32 or float64, C order, exactly count values. free() them. */
 int load_npy(const char *path, uint32_t count, float **values);
+int load_npy_image(const char *path, const uint32_t shape[3], float **values); /* height, width, channels */
 int check_file_name(const char *parameter); /* names become files: nothing that leaves the folder */
 struct cJSON;
 int save_json(const char *path, const struct cJSON *json);

@@ -260,7 +260,7 @@ static int prepare(work *w)
     CLI_TRY(
         session_find_parameters(w->session, args->parameters.items, args->parameters.count, w->parameters));
     session_warn_incomplete(w->session, w->parameters, args->parameters.count);
-    CLI_TRY(session_read_image(w->session, args->target ? args->target : args->adjoint, &w->weights));
+    CLI_TRY(session_read_pixels(w->session, args->target ? args->target : args->adjoint, &w->weights));
     w->repetitions = args->variance ? args->variance : 1;
     w->seconds = memory_or_exit(w->repetitions * sizeof *w->seconds);
     w->moments = memory_or_exit(args->parameters.count * sizeof *w->moments);
@@ -323,9 +323,9 @@ static const cli_option options[] = {
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
-     .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
+     .help = "weights W, an image or .npy: gradient of sum(W * image)"},
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target),
-     .help = "an image: gradient of the loss against it"},
+     .help = "an image or .npy: gradient of the loss against it"},
     {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss),
      .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; "
              "means over all values",

@@ -132,6 +132,12 @@ bool is_exr(const char *path)
     return dot && strcasecmp(dot, ".exr") == 0;
 }
 
+bool is_npy(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcasecmp(dot, ".npy") == 0;
+}
+
 bool is_display_image(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -281,6 +287,35 @@ static bool npy_values(const char *data, size_t size, uint32_t count, float *val
             return false;
     }
     return true;
+}
+
+static bool npy_has_shape(const char *data, const uint32_t *shape, uint32_t rank)
+{
+    const char *name = "'shape': (", *at = strstr(data + 10, name);
+    char *end = NULL;
+    at = at ? at + strlen(name) : "";
+    for (uint32_t k = 0; k < rank; k++, at = end + strspn(end, ", "))
+        if (strtoul(at, &end, 10) != shape[k] || end == at)
+            return false;
+    return *at == ')';
+}
+
+int load_npy_image(const char *path, const uint32_t shape[3], float **values)
+{
+    size_t size, count = (size_t)shape[0] * shape[1] * shape[2];
+    char *data = read_whole(path, 8 * count + 70000, &size);
+    if (!data)
+        return CLI_FAILED;
+    *values = memory_or_exit(count * sizeof **values);
+    bool good = npy_values(data, size, (uint32_t)count, *values) && npy_has_shape(data, shape, 3);
+    free(data);
+    if (good)
+        return CLI_OK;
+    free(*values);
+    *values = NULL;
+    return fail("%s is not a NumPy array [%u, %u, %u] of finite values (little-endian float32 or float64, C "
+                "order)",
+                path, shape[0], shape[1], shape[2]);
 }
 
 int load_npy(const char *path, uint32_t count, float **values)

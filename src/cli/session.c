@@ -363,6 +363,14 @@ int session_read_image(const cli_session *session, const char *path, float **pix
     return CLI_OK;
 }
 
+int session_read_pixels(const cli_session *session, const char *path, float **pixels)
+{
+    const bl_scene_info *info = &session->info;
+    return is_npy(path)
+               ? load_npy_image(path, (const uint32_t[]){info->height, info->width, info->channels}, pixels)
+               : session_read_image(session, path, pixels);
+}
+
 bl_result session_write_image(const cli_session *session, const char *path, const float *image)
 {
     const bl_scene_info *info = &session->info;
