@@ -83,8 +83,8 @@ static walk_hit no_hit(walk *w, const walk_position *at)
     return h;
 }
 
-/* Keeps the first vertex of a side. Where the ray goes straight through surfaces, they are no vertices, and
- * its hit is one of the whole ray. */
+/* Keeps the first vertex of a side. Where the ray goes straight through surfaces, or through hidden lights,
+ * they are no vertices, and its hit is one of the whole ray. */
 static void keep_vertex(walk *w, ir_ref when, const walk_position *from, const walk_vertex *v, walk_hit *kept,
                         ir_ref *reach)
 {
@@ -92,7 +92,7 @@ static void keep_vertex(walk *w, ir_ref when, const walk_position *from, const w
     ir_func *f = t->f;
     walk_hit first = v->met, *met = &first;
     ir_ref distance = met->t;
-    if (w->volumetric)
+    if (w->volumetric || w->plan->scene->hide_emitters)
         distance = first.t = v3_dot(t, v3_sub(t, v->si.p, from->o), from->d);
     if (w->media)
         first.valid = ir_and(f, first.valid, ir_not(f, v->flight.collides));

@@ -126,6 +126,14 @@ static bool some_shell(const walk *w)
     return any;
 }
 
+static bool some_on_shape(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->scene->emitters.count; i++)
+        any |= w->plan->scene->emitter_shape.data[i] != PLAN_NONE;
+    return any;
+}
+
 /* bool: something stands between the light and v, a vertex behind the edge, as rays from v meet it. The ray
  * from the edge to the light is not enough where there are shells: if it begins inside, it does not meet
  * them. from: a point of the segment from v to the light; toward: its direction; far: what is left of it. */
@@ -142,7 +150,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
 {
     if (w->volumetric)
         return kernel_edges_shaft(w, m);
-    w->from_sensor = some_shell(w);
+    w->from_sensor = some_shell(w), w->past_lights = w->plan->scene->hide_emitters && some_on_shape(w);
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;

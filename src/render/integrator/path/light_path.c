@@ -180,6 +180,11 @@ static ir_ref unoccluded(walk *w, const light_connection *c, const light_emissio
         o = v3_select(t, turned, v3_sub(t, c->link.point, v3_scale(t, c->to, near)), o);
         d = v3_select(t, turned, v3_neg(t, d), d), far = ir_select(f, e->far, t_f32(t, 1e30f), far);
     }
+    if (w->past_lights) {
+        walk_position on = {.o = o, .d = d, .depth = t_u32(t, 0)};
+        on.tmax = ir_select(f, wanted, far, t_f32(t, -1));
+        on = walk_skip_lights(w, on), o = on.o, far = on.tmax;
+    }
     return ir_and(f, wanted,
                   ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));
 }
@@ -394,6 +399,10 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
     ir_ref seen = ir_gt(f, l.scale, zero);
     l.splat.there =
         ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen));
+    if (w->past_lights) {
+        ir_ref cls = t_word(t, l.v.si.shape, SHAPE_EMITTER_CLASS);
+        l.splat.there = ir_and(f, l.splat.there, ir_eq(f, cls, t_u32(t, PLAN_NONE)));
+    }
     l.splat.at = light_place(w, c.link.position);
     l.goes_on = l.v.si.valid;
     if (s->max_depth >= 0)

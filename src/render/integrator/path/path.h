@@ -37,6 +37,9 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_re
 /* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead
  * away from v. */
 ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
+/* hide_emitters: the camera's ray, behind shapes that are lights, which it passes through (Mitsuba's
+ * skip_area_emitters). Rays of other vertices stay as they are. */
+walk_position walk_skip_lights(walk *w, walk_position at);
 /* The vertex that the ray of `at` leads to, with everything decided there. */
 walk_vertex walk_visit(walk *w, walk_position at);
 

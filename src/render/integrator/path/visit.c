@@ -82,8 +82,7 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
     return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
 }
 
-/* hide_emitters: camera rays pass through shapes that are lights (Mitsuba's skip_area_emitters). */
-static walk_position skip_lights(walk *w, walk_position at)
+walk_position walk_skip_lights(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -213,7 +212,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     const render_scene *s = w->plan->scene;
     BL_ASSERT(w->motion && w->fn.bsdf_sample, "the walk has not begun");
     if (s->hide_emitters && s->emitters.count > 0)
-        at = skip_lights(w, at);
+        at = walk_skip_lights(w, at);
     walk_vertex v = {0};
     walk_position reaching = at;
     if (w->media)

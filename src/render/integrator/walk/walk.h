@@ -163,6 +163,8 @@ struct walk {
     const sampler_class *sampler;
     sampler_half half;
     walk_chain chain;
+    bool past_lights; /* the sensor does not see lights that stand on shapes, but through them (hide_emitters)
+                       */
     bool from_sensor; /* paths from lights are those that begin at the sensor: of shapes that rays meet from
                          outside only, they see what rays from the sensor see */
     bool straight;    /* rays that go straight through surfaces stay on their line (path/visit.c) */
