@@ -50,7 +50,7 @@ ROWS = [
     ("room", "emitter.position", X, .01, 16, SIDE),
     ("room", "emitter.position", Y, .01, 16, SIDE),
     ("shapes/ball", "ball.translation", ALL, .01, 32, SIDE),
-    ("shapes/ball", "sensor.translation", X, .01, 32, SIDE),
+    ("shapes/pose", "sensor.translation", X, .01, 32, SIDE),
     ("shapes/head", "head.translation", ALL, .003, 64, SIDE),
     ("shapes/shadows", "loop.scale", ALL, .01, 32, SIDE),
     ("shapes/shadows", "emitter_1.position", ALL, .01, 32, SIDE),
