@@ -43,6 +43,13 @@ static char *folder;
     "origin='0,-9,1' target='0,0,0' up='0,0,1'/></transform><film type='hdrfilm'><integer name='width' "     \
     "value='%u'/><integer name='height' value='%u'/><rfilter type='box'/></film></sensor>"
 
+#define PRISM                                                                                                \
+    "<shape type='sphere'><float name='radius' value='2.5'/><bsdf type='dielectric' id='glass'><spectrum "   \
+    "name='int_ior' value='300:2.7, 500:2.5, 560:2.45, 900:2.3'/></bsdf></shape>"
+#define METAL                                                                                                \
+    "<shape type='sphere'><float name='radius' value='1'/><bsdf type='conductor' id='m'>" GREY("eta", ".4")  \
+        GREY("k", "2.5") "</bsdf></shape>"
+
 typedef struct polarized_case {
     scene_case scene;
     int32_t depth;
@@ -198,6 +205,14 @@ static const polarized_case cases[] = {
       .parameters = {"a.theta.value", "m.eta.value", "n.k.value", "r.delta.value", "sky.radiance.value"},
       .step = 1e-3},
      12},
+    {{.name = "glass that disperses",
+      .sensor = SENSOR,
+      .rr_depth = 4,
+      .body = PLATE("-3", "<bsdf type='polarizer' id='a'>" NUMBER("theta", "20") "</bsdf>") PRISM METAL WALLS(
+          "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.5,.3'/></bsdf>") LAMP,
+      .parameters = {"a.theta.value", "glass.eta", "m.eta.value", "wall.reflectance.value"},
+      .step = 1e-4},
+     9},
     /* A black wall, and circular polarisers of both hands, which let exactly nothing through. */
     {{.name = "what lets nothing through",
       .sensor = SENSOR,

@@ -170,11 +170,6 @@ static bl_result curve_load(render_scene *s, const scene_object *o, const index_
     curve_places p;
     double per_nm;
     float eta[GIVEN_MOST];
-    if (s->mode->polarized)
-        return scene_error(
-            err, BL_ERROR_UNSUPPORTED, o->where,
-            "mode %s: %s with an index that is a curve is there in mode spectral; give one number",
-            s->mode->name, o->cls->name);
     place_samples(inside, outside, &p);
     uint32_t cells = count_cells(&p, &per_nm);
     if (cells == 0)

@@ -113,6 +113,27 @@ color dispersion_value(const bsdf_context *ctx, ir_ref hero, vec3 wo, ir_ref del
     return r;
 }
 
+/* The axis lies across the plane of incidence, which is the same for all wavelengths. */
+bsdf_polarized dispersion_polarized(const bsdf_context *ctx, ir_ref hero, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    ir_func *f = t->f;
+    ir_ref alike[WAVELENGTHS];
+    bsdf_polarized r = {0};
+    const mueller dark = {0};
+    led_alike(ctx, hero, lobe, alike);
+    for (uint32_t k = 0; k < WAVELENGTHS; k++) {
+        bent by;
+        bend(&by, ctx, t->wavelengths->nm[k]);
+        bsdf_polarized own = bsdf_polarize(&by.ctx, wo, delta, lobe);
+        ir_ref goes = ir_or(f, ir_not(f, delta), alike[k]);
+        r.m[k] = mueller_select(t, goes, &own.m[k], &dark);
+        if (k == 0)
+            r.axis = own.axis, r.depolarizes = own.depolarizes;
+    }
+    return r;
+}
+
 color dispersion_colour(const bsdf_context *ctx, bsdf_colour *of)
 {
     color r = {0};

@@ -214,9 +214,13 @@ static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool different
     t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
-    bsdf_polarized light = bsdf_polarize(&ctx, a.to_light, ir_bool(f, false), t_u32(&t, 0));
-    bsdf_polarized_results r = {.light_axis = light.axis,
-                                .sample = bsdf_polarize(&ctx, a.wo, a.delta, a.lobe)};
+    ir_ref no = ir_bool(f, false), any = t_u32(&t, 0);
+    bool disperses = plan_disperses(n);
+    bsdf_polarized light = disperses ? dispersion_polarized(&ctx, a.hero, a.to_light, no, any)
+                                     : bsdf_polarize(&ctx, a.to_light, no, any);
+    bsdf_polarized_results r = {.light_axis = light.axis};
+    r.sample = disperses ? dispersion_polarized(&ctx, a.hero, a.wo, a.delta, a.lobe)
+                         : bsdf_polarize(&ctx, a.wo, a.delta, a.lobe);
     for (uint32_t c = 0; c < t.channels; c++)
         for (int k = 0; k < 16; k++) {
             r.sample.m[c].m[k / 4][k % 4] = filled(&t, r.sample.m[c].m[k / 4][k % 4]);

@@ -170,6 +170,7 @@ ir_ref dispersion_hero(walk *w, color share, ir_ref u);
 ir_ref dispersion_hero_nm(tracer *t, ir_ref hero); /* its wavelength */
 void dispersion_sample(const bsdf_context *ctx, const bsdf_sample_arguments *a, bsdf_sample_results *r);
 color dispersion_value(const bsdf_context *ctx, ir_ref hero, vec3 wo, ir_ref delta, ir_ref lobe);
+bsdf_polarized dispersion_polarized(const bsdf_context *ctx, ir_ref hero, vec3 wo, ir_ref delta, ir_ref lobe);
 /* A color that a material has for one direction: bsdf_through or bsdf_albedo. */
 typedef color bsdf_colour(const bsdf_context *ctx);
 color dispersion_colour(const bsdf_context *ctx, bsdf_colour *of);
