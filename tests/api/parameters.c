@@ -14,6 +14,7 @@
 #include "support/scene_cases.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,19 @@ static void reasons(void **state)
     }
 }
 
+/* Two pyramids, one upside down below the other, whose common base lies in the plane z = 0. */
+static void write_peaks(void)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/peaks.obj", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("v .3 .3 0\nv -.3 .3 0\nv -.3 -.3 0\nv .3 -.3 0\nv 0 0 .4\nv 0 0 -.4\nf 1 2 5\nf 2 3 5\n"
+          "f 3 4 5\nf 4 1 5\nf 2 1 6\nf 3 2 6\nf 4 3 6\nf 1 4 6\n",
+          f);
+    fclose(f);
+}
+
 /* What is said where moving edges are differentiated. says: NULL, nothing is missing. */
 static void reasons_beside_edges(void **state)
 {
@@ -226,6 +240,9 @@ static void reasons_beside_edges(void **state)
         {THROUGH("rectangle", "<translate z='1'/>"), "ball.translation", NULL},
         {THROUGH("rectangle", "<translate z='1'/>"), "camera.translation", NULL},
         {THROUGH("rectangle", "<scale value='.5'/>"), "ball.translation", NULL},
+        {CAMERA "<shape type='obj' id='it'><string name='filename' value='peaks.obj'/></shape>" SHAPE(
+             "rectangle", ""),
+         "it.translation", "goes through another shape"},
         {THROUGH("cube", "<translate z='1.9'/>"), "ball.translation", "goes through another shape"},
         {THROUGH("cube", "<translate z='2'/>"), "ball.translation", NULL},
         {THROUGH("sphere", "<translate z='1.9'/>"), "ball.translation", "goes through another shape"},
@@ -259,6 +276,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(bounds), cmocka_unit_test(reasons),
                                        cmocka_unit_test(reasons_beside_edges)};
     folder = scene_files_create();
+    if (folder)
+        write_peaks();
     if (!folder || bl_context_create(&(bl_context_desc){.no_devices = true}, &context) != BL_OK)
         return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

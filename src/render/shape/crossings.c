@@ -4,17 +4,19 @@
  * Whoever asks for gradients is told.
  *
  * Meshes are compared triangle by triangle, spheres as they are, disks and cylinders as triangles inscribed
- * in them; curves, grids and ellipsoids are not. Shapes that only touch do not go through each other: what is
- * less deep than rays pass beside edges does not count. */
+ * in them; curves, grids and ellipsoids are not. Shapes that only touch do not go through each other: so two
+ * shapes must do so where one is moved a little one way, and where it is moved the other way. That also finds
+ * a ball whose equator is a row of edges that lie in the floor. */
 #include "render/scene_internal.h"
 #include "render/shape/silhouette.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double TOUCH = 1e-4; /* over 1 + the largest coordinate */
+/* How far a shape is moved, over 1 + the largest coordinate: at an angle to walls and floors. */
+static const double TOUCH = 1e-4, WAY[3] = {1, 0.83, 1.19};
 enum {
-    TESTS_MOST = 1 << 23, /* pairs of boxes that are compared in all; pairs of shapes beyond are not asked */
+    TESTS_MOST = 1 << 23, /* pairs of boxes that are compared in all; no more crossings are found then */
     SIDES = 24            /* of the polygon in place of a circle */
 };
 
@@ -53,14 +55,6 @@ static double distance(const double *a, const double *b)
     double d[3];
     subtract(a, b, d);
     return sqrt(dot(d, d));
-}
-
-static double tolerance(const part *a)
-{
-    double most = 1;
-    for (int k = 0; k < 3; k++)
-        most = fmax(most, 1 + fmax(fabs(a->low[k]), fabs(a->high[k])));
-    return TOUCH * most;
 }
 
 /* ---- parts ---- */
@@ -164,7 +158,7 @@ static bool normal_of(const part *a, double out[3])
 
 /* Where, along a line, the triangle a meets the plane of b that has the normal n. False: it does not go
  * through that plane. */
-static bool stretch_in_plane(const part *a, const part *b, const double *n, const double *line, double deep,
+static bool stretch_in_plane(const part *a, const part *b, const double *n, const double *line,
                              double stretch[2])
 {
     double above[3], to[3], low = INFINITY, high = -INFINITY;
@@ -172,7 +166,7 @@ static bool stretch_in_plane(const part *a, const part *b, const double *n, cons
         subtract(a->corner[k], b->corner[0], to);
         above[k] = dot(to, n), low = fmin(low, above[k]), high = fmax(high, above[k]);
     }
-    if (!(low < -deep && high > deep))
+    if (!(low < 0 && high > 0))
         return false;
     stretch[0] = INFINITY, stretch[1] = -INFINITY;
     for (int k = 0; k < 3; k++) {
@@ -187,7 +181,7 @@ static bool stretch_in_plane(const part *a, const part *b, const double *n, cons
 }
 
 /* Both have a stretch on the line in which their planes meet, and these overlap (Moeller 1997). */
-static bool triangles_cross(const part *a, const part *b, double deep)
+static bool triangles_cross(const part *a, const part *b)
 {
     double own[3], other[3], line[3], s[2], t[2];
     if (!normal_of(a, own) || !normal_of(b, other))
@@ -198,8 +192,8 @@ static bool triangles_cross(const part *a, const part *b, double deep)
         return false;
     for (int k = 0; k < 3; k++)
         line[k] /= length;
-    return stretch_in_plane(a, b, other, line, deep, s) && stretch_in_plane(b, a, own, line, deep, t) &&
-           fmin(s[1], t[1]) - fmax(s[0], t[0]) > deep;
+    return stretch_in_plane(a, b, other, line, s) && stretch_in_plane(b, a, own, line, t) &&
+           fmin(s[1], t[1]) > fmax(s[0], t[0]);
 }
 
 static double distance_to_edge(const double *p, const double *from, const double *to)
@@ -212,7 +206,7 @@ static double distance_to_edge(const double *p, const double *from, const double
     return distance(p, at);
 }
 
-static bool ball_crosses(const part *ball, const part *b, double deep)
+static bool ball_crosses(const part *ball, const part *b)
 {
     const double *c = ball->corner[0];
     double nearest = INFINITY, farthest = 0, n[3], to[3], foot[3];
@@ -228,19 +222,16 @@ static bool ball_crosses(const part *ball, const part *b, double deep)
         foot[k] = c[k] - above * n[k];
     if (lies_within(foot, b, n))
         nearest = fabs(above);
-    return nearest < ball->radius - deep && farthest > ball->radius + deep;
+    return nearest < ball->radius && farthest > ball->radius;
 }
 
 static bool parts_cross(const part *a, const part *b)
 {
-    const double deep = fmax(tolerance(a), tolerance(b));
     if (a->radius > 0 && b->radius > 0) {
         const double apart = distance(a->corner[0], b->corner[0]);
-        return apart < a->radius + b->radius - deep && apart > fabs(a->radius - b->radius) + deep;
+        return apart < a->radius + b->radius && apart > fabs(a->radius - b->radius);
     }
-    return a->radius > 0   ? ball_crosses(a, b, deep)
-           : b->radius > 0 ? ball_crosses(b, a, deep)
-                           : triangles_cross(a, b, deep);
+    return a->radius > 0 ? ball_crosses(a, b) : b->radius > 0 ? ball_crosses(b, a) : triangles_cross(a, b);
 }
 
 /* ---- shapes ---- */
@@ -254,20 +245,32 @@ static bool boxes_meet(const double *low, const double *high, const double *othe
     return meet;
 }
 
+/* With room for what is moved: `little` and more. */
 typedef struct shape_box {
     uint32_t shape;
-    double low[3], high[3];
+    double low[3], high[3], little;
 } shape_box;
+
+static double little_of(const shape_box *box)
+{
+    double most = 0;
+    for (int k = 0; k < 3; k++)
+        most = fmax(most, fmax(fabs(box->low[k]), fabs(box->high[k])));
+    return TOUCH * (1 + most);
+}
 
 static shape_box box_of(const render_scene *s, uint32_t index)
 {
     const render_shape *shape = &s->shapes.data[index];
-    shape_box box = {index, {INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    shape_box box = {index, {INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, 0};
     for (uint32_t i = 0; i < shape->primitive_count; i++) {
         const float *b = s->primitives.data[shape->first_entry_primitive + i].bounds;
         for (int k = 0; k < 3; k++)
             box.low[k] = fmin(box.low[k], (double)b[k]), box.high[k] = fmax(box.high[k], (double)b[3 + k]);
     }
+    box.little = little_of(&box);
+    for (int k = 0; k < 3; k++)
+        box.low[k] -= 2 * box.little, box.high[k] += 2 * box.little;
     return box;
 }
 
@@ -286,15 +289,37 @@ static void list_near(const render_scene *s, const shape_box *own, const shape_b
     }
 }
 
-static bool any_crosses(const parts *a, const parts *b)
+static void move(parts *all, double by)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        for (int k = 0; k < 3; k++) {
+            part *p = &all->data[i];
+            p->low[k] += by * WAY[k], p->high[k] += by * WAY[k];
+            for (int c = 0; c < 3; c++)
+                p->corner[c][k] += by * WAY[k];
+        }
+}
+
+/* tests: so many have been made. */
+static bool any_crosses(const parts *a, const parts *b, uint64_t *tests)
 {
     for (uint32_t i = 0; i < a->count; i++)
-        for (uint32_t j = 0; j < b->count; j++) {
+        for (uint32_t j = 0; j < b->count && *tests < TESTS_MOST; j++, ++*tests) {
             const part *x = &a->data[i], *y = &b->data[j];
             if (boxes_meet(x->low, x->high, y->low, y->high) && parts_cross(x, y))
                 return true;
         }
     return false;
+}
+
+/* Where a stands, moved a little to either side. */
+static bool cross_both_ways(parts *a, const parts *b, double little, uint64_t *tests)
+{
+    move(a, little);
+    if (!any_crosses(a, b, tests))
+        return false;
+    move(a, -2 * little);
+    return any_crosses(a, b, tests);
 }
 
 /* Whether what is seen may jump where the surface ends. */
@@ -319,8 +344,8 @@ void shapes_find_crossings(const render_scene *s, bool *has)
             if (!group || known || !boxes_meet(a->low, a->high, b->low, b->high))
                 continue;
             list_near(s, a, b, &near[0]), list_near(s, b, a, &near[1]);
-            tests += near[0].count + near[1].count + (uint64_t)near[0].count * near[1].count;
-            if (tests < TESTS_MOST && any_crosses(&near[0], &near[1]))
+            tests += near[0].count + near[1].count;
+            if (cross_both_ways(&near[0], &near[1], a->little, &tests))
                 has[a->shape] = has[b->shape] = true;
         }
     for (int k = 0; k < 2; k++)

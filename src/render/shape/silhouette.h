@@ -54,8 +54,8 @@ bool silhouette_into_face(const float *from, const float *to, const float *oppos
 
 /* ---- crossings.c ---- */
 
-/* Sets has[i] where the surface of shape i goes through that of another shape of its group. Pairs beyond some
- * millions are not asked. */
+/* Sets has[i] where the surface of shape i goes through that of another shape of its group. The search
+ * ends after some millions of pairs of triangles. */
 void shapes_find_crossings(const render_scene *s, bool *has);
 
 /* ---- silhouette_seams.c ---- */
