@@ -220,6 +220,8 @@ typedef struct render_scene {
     const scene_object *sensor, *film, *filter, *sampler,
         *integrator;                     /* sensor: the one to look through; film, filter, sampler: its */
     ARRAY(const scene_object *) sensors; /* in order of the scene */
+    bool *is_sensor;                     /* by object index: one of these; of the scene's own objects, */
+    uint32_t own_objects;                /* of which there are so many; sensor_is asks */
     uint32_t sensor_index;               /* of `sensor` */
     uint32_t environment;                /* index of the emitter at infinity, or PLAN_NONE */
     enum light_choice light_choice;

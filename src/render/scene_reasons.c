@@ -274,7 +274,7 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor, cons
 void render_add_reasons(render_scene *s)
 {
     for (uint32_t i = 0; i < s->sensors.count; i++)
-        s->clipped |= sensor_exchangeable(s, i) && may_clip(s, s->sensors.data[i]);
+        s->clipped = s->clipped || (sensor_exchangeable(s, i) && may_clip(s, s->sensors.data[i]));
     const meetings m = {memory_need_zeroed(s->shapes.count + 1, sizeof *m.seams),
                         memory_need_zeroed(s->shapes.count + 1, sizeof *m.apart),
                         memory_need_zeroed(s->shapes.count + 1, sizeof *m.crossings),
@@ -285,9 +285,9 @@ void render_add_reasons(render_scene *s)
     }
     add_place_reasons(s, &m);
     add_vertex_reasons(s, &m);
+    const char *reason = image_reason(s, &m);
     for (uint32_t i = 0; i < s->sensors.count; i++)
-        add_sensor_reasons(s, s->sensors.data[i],
-                           sensor_exchangeable(s, i) ? image_reason(s, &m) : others_image);
+        add_sensor_reasons(s, s->sensors.data[i], sensor_exchangeable(s, i) ? reason : others_image);
     memory_free(m.seams);
     memory_free(m.apart);
     memory_free(m.crossings);

@@ -454,6 +454,11 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
         if (child->cls->category == PLUGIN_SENSOR || on)
             array_push(&s->sensors, on ? on : child);
     }
+    s->own_objects = s->description->object_count;
+    s->is_sensor = arena_alloc(&s->memory, (s->own_objects + 1) * sizeof *s->is_sensor);
+    memset(s->is_sensor, 0, (s->own_objects + 1) * sizeof *s->is_sensor);
+    for (uint32_t i = 0; i < s->sensors.count; i++)
+        s->is_sensor[s->sensors.data[i]->index] = true;
     if (s->sensors.count == 0)
         return scene_error(err, BL_ERROR_SCENE, root->where, "the scene has no sensor");
     uint32_t sensor = o ? o->sensor : 0;

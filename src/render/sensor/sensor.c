@@ -10,10 +10,7 @@
 
 bool sensor_is(const render_scene *s, uint32_t object)
 {
-    bool is = false;
-    for (uint32_t i = 0; i < s->sensors.count; i++)
-        is |= s->sensors.data[i]->index == object;
-    return is;
+    return object < s->own_objects && s->is_sensor[object];
 }
 
 /* ---- records ---- */
