@@ -88,14 +88,14 @@ def check_shining():
         complain("an image that shines: %s, lamps: %s" % (shining, lamps))
 
 
-def check_gradient(name, body, param):
-    r = run("check", scene(name, body), "--mode", "spectral", "--param", param, "--spp", "32", "--seeds", "4",
-            "--quiet")
+def check_gradient(name, body, param, mode="spectral", more=()):
+    r = run("check", scene(name, body), "--mode", mode, "--param", param, "--spp", "32", "--seeds", "4",
+            "--quiet", *more)
     if r.returncode or not re.search("agrees", r.stdout):
         complain("check %s of %s: %s%s" % (param, name, r.stdout, r.stderr))
     for form in ("fused", "separate", "two-walk"):
-        g = run("grad", name + ".xml", "--mode", "spectral", "--param", param, "--spp", "8", "--form", form,
-                "--target", "image.pfm", "-o", "out", "--quiet")
+        g = run("grad", name + ".xml", "--mode", mode, "--param", param, "--spp", "8", "--form", form,
+                "--target", "image.pfm", "-o", "out", "--quiet", *more)
         if g.returncode:
             complain("grad --form %s of %s: %s" % (form, name, g.stderr))
             continue
@@ -295,6 +295,12 @@ def check_index():
     curve = '<spectrum name="int_ior" value="%s"/>'
     for kind in ("dielectric", "thindielectric"):
         check_gradient(kind, pane % (kind, curve % "300:1.7, 500:1.5, 560:1.45, 900:1.3"), "glass.eta")
+    rough = pane % ("roughdielectric", curve % "300:1.7, 500:1.5, 560:1.45, 900:1.3" + '<float name="alpha" value=".3"/>')
+    ball = '<shape type="sphere"><bsdf type="null"/><medium type="homogeneous" name="interior"/></shape>'
+    for name, more, mode, way in (("detached", "", "spectral", ("--integrator", "prb_detached")),
+                                  ("fog", ball, "spectral", ("--integrator", "volpath", "--max-depth", "5")),
+                                  ("polarized", "", "spectral_polarized", ())):
+        check_gradient("rough_" + name, rough + more, "glass.eta", mode, way)
     # Only wavelengths pass at which the index is 1.8: gradients by samples there are those by an index of one number.
     red = "".join('<spectrum name="specular_%s" value="600:0, 610:1, 690:1, 700:0"/>' % of for of in ("reflectance", "transmittance"))
     found, expected = (

@@ -81,9 +81,12 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
                "prbvolpath";
     if (s->mode->polarized && moves)
         return "those of what moves are not implemented where light is polarised";
-    return (moves || p->turns) && (s->disperses_rough || (s->disperses && s->volumetric))
-               ? "those of what moves or turns are not implemented where the index of a rough material is a "
-                 "curve, nor in volumetric integrators where any is"
+    if (moves && (s->disperses_rough || (s->disperses && s->volumetric)))
+        return "those of what moves are not implemented where the index of a rough material is a curve, nor "
+               "in volumetric integrators where any is";
+    return p->turns && s->disperses_rough && !s->detached && !s->volumetric
+               ? "those of what turns mirrored and refracted rays are not implemented where the index of a "
+                 "rough material is a curve and paths are attached; prb_detached and volpath have them"
                : NULL;
 }
 
