@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,37 @@ static void arena_is_zeroed_aligned_and_keeps_everything(void **state)
     assert_int_equal(a.total, 0);
     arena_free(&a);
 }
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* which end where there is no memory */
+/* What the reserve has given is not a user's to free. */
+static void users_get_nothing_of_the_reserve(void **state)
+{
+    (void)state;
+    enum { SIZE = 40 << 20 }; /* more than a heap has left, less than the reserve */
+    bl_error err = {0};
+    memory_open();
+    void *plenty = memory_need(SIZE);
+    assert_false(memory_low());
+    assert_int_equal(memory_for_user(plenty, &err), BL_OK);
+    free(plenty);
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 1; /* no mapping is added any more */
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    unsigned char *last = memory_need(SIZE);
+    const bool low = memory_low();
+    const bl_result result = memory_for_user(last, &err);
+    limit.rlim_cur = before;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    assert_true(low);
+    assert_int_equal(result, BL_ERROR_MEMORY);
+    assert_string_equal(err.text, "out of memory");
+    assert_false(memory_low()); /* it was freed */
+    assert_int_equal(memory_for_user(NULL, &err), BL_OK);
+    memory_close();
+}
+#endif
 
 static void arrays_grow(void **state)
 {
@@ -335,6 +367,9 @@ int main(void)
         cmocka_unit_test(errors_hold_no_controls),
         cmocka_unit_test(every_result_has_a_text),
         cmocka_unit_test(arena_is_zeroed_aligned_and_keeps_everything),
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+        cmocka_unit_test(users_get_nothing_of_the_reserve),
+#endif
         cmocka_unit_test(arrays_grow),
         cmocka_unit_test(text_grows_and_stays_terminated),
         cmocka_unit_test_setup_teardown(files_go_out_and_in, folder_setup, folder_teardown),
