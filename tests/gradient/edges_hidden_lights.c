@@ -18,7 +18,7 @@
 static const edge_case_in cases[] = {
     {{"a ball behind a hidden lamp", "3", FRONT, BODY, "it.to_world", {1, .2, .3}, 64, .01}, "path"},
     {{"the hidden lamp moves", "3", FRONT, BODY, "lamp.to_world", {1, .2, .3}, 64, .01}, "path"},
-    {{"the camera moves", "3", FRONT, BODY, "sensor.translation", {1, .2, .3}, 64, .01}, "path"},
+    {{"the camera moves", "3", FRONT, BODY, "sensor.translation", {1, .2, .3}, 512, .005}, "path"},
 };
 
 int main(void)
