@@ -171,7 +171,7 @@ static void mistakes_are_errors(void **state)
         {"spectral", SCENE("<spectrum name='a' value='400:0, 500:0'/>", PATH, ""),
          "the band \"a\" is 0 everywhere"},
         {"spectral", SCENE("<spectrum name='a' value='400:1, 500:-1'/>", PATH, ""),
-         "-1 in \"values\" is not"},
+         "the value -1 at 500 nm is negative"},
         {"spectral", SCENE(ONE ONE, PATH, ""), "\"a\" is given twice"},
         {"spectral", SCENE("<texture type='checkerboard' name='a'/>", PATH, ""), "is no spectrum of samples"},
         {"spectral", SCENE("<rgb name='a' value='1,0,0'/>", PATH, ""), "unknown parameter \"a\""},
