@@ -617,8 +617,9 @@ typedef struct bl_chains {
     uint64_t steps;          /* of each chain; 0: no probe has found light, and the image is black */
     uint64_t probes;         /* independent steps of each chain before those, from which starts are chosen */
     uint64_t vertices;       /* of all paths of steps: each sends a ray onward and, mostly, one to a light */
-    double mean, mean_error; /* mean luminance of a path, which is that of the image, and its standard error;
-                                a factor of the image, from probes */
+    double mean, mean_error; /* mean luminance of a path, which is that of the image (without direct light,
+                                where the integrator's separate_direct is true), and its standard error; a
+                                factor of what chains find, from probes */
     double large_mean;       /* the same from steps that are independent, to compare with */
     double taken, large_taken; /* share of small and of large steps that chains have taken, 0 to 1 */
     uint64_t reserved[4];

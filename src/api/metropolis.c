@@ -36,9 +36,11 @@ typedef struct chains {
     const job_work_desc *w;
     uint32_t particles, lanes, count; /* count: of chains */
     uint32_t rounds, steps;           /* rounds: of probes */
+    uint32_t direct;                  /* samples of direct light in a pixel; 0: chains have it */
     enum chain_phase phase;
     float *values;      /* of each round, those of all lanes */
     double mean, error; /* of all values but the first round's, and its standard error */
+    double direct_mean; /* of the last round's samples of direct light, roughly */
 } chains;
 
 static uint32_t power_below(uint64_t n)
@@ -63,6 +65,12 @@ static void choose_sizes(chains *c)
     const uint64_t steps = (paths + c->lanes - 1) / c->lanes,
                    rest = steps > c->rounds ? steps - c->rounds : 1;
     c->steps = (uint32_t)(rest < UINT32_MAX / 2 ? rest : UINT32_MAX / 2);
+    if (m->separates_direct) { /* each pixel has a sample of direct light */
+        const uint32_t least = (job_pixels(c->job) + c->lanes - 1) / c->lanes;
+        c->steps = c->steps < least ? least : c->steps;
+        const uint64_t countable = UINT32_MAX / c->lanes; /* steps; the kernel counts in 32 bits */
+        c->direct = (uint32_t)(c->lanes * (c->steps < countable ? c->steps : countable) / job_pixels(c->job));
+    }
 }
 
 /* ---- dispatches ---- */
@@ -175,9 +183,32 @@ static bl_result write_header(chains *c, double mean_for_weights, bl_error *err)
     return gpu_buffer_write(c->job->samples, 0, words, sizeof words, err);
 }
 
-/* Probes, and leaves the chains at their starts. Where no probe has found light the mean is 0. */
+/* first: the step with which samples of direct light begin. */
+static bl_result write_direct(chains *c, uint32_t first, bl_error *err)
+{
+    const uint32_t words[2] = {first, c->direct};
+    _Static_assert(CHAIN_DIRECT == CHAIN_FIRST + 1, "the words are neighbours");
+    return gpu_buffer_write(c->job->samples, 4 * CHAIN_FIRST, words, sizeof words, err);
+}
+
+/* The mean over the last round's samples of direct light, of their brightest channel; it uses c->values. */
+static bl_result read_direct(chains *c, bl_error *err)
+{
+    double unused;
+    c->direct_mean = 0;
+    for (uint32_t k = 0; k < c->job->scene->film_channels && c->direct; k++) {
+        TRY(gpu_buffer_read(c->job->samples, plane_at(c, CHAIN_DIRECT_COLOR + k), c->values, 4ull * c->lanes,
+                            err));
+        c->direct_mean = fmax(c->direct_mean, mean_of(c->values, c->lanes, &unused));
+    }
+    return BL_OK;
+}
+
+/* Probes, and leaves the chains at their starts. Where no probe has found light the mean is 0; if there is
+ * direct light all the same, the chains start anywhere, and only their large steps count. */
 static bl_result probe(chains *c, uint32_t coarser, bl_stats *stats, bl_error *err)
 {
+    TRY(write_direct(c, 0, err));
     for (uint32_t k = 0; k < c->rounds; k++) {
         TRY(run_steps(c, CHAIN_PROBE, k, k + 1, stats, err));
         TRY(gpu_buffer_read(c->job->samples, plane_at(c, CHAIN_NEW_VALUE), c->values + (size_t)k * c->lanes,
@@ -186,11 +217,14 @@ static bl_result probe(chains *c, uint32_t coarser, bl_stats *stats, bl_error *e
     double unused;
     const double first = mean_of(c->values, c->lanes, &unused);
     c->mean = mean_of(c->values + c->lanes, (size_t)(c->rounds - 1) * c->lanes, &c->error);
-    TRY(job_set_splat_size(c->job, c->mean / c->w->spp, coarser, err));
-    if (c->mean <= 0)
+    if (c->mean > 0)
+        TRY(write_starts(c, err));
+    TRY(read_direct(c, err)); /* where values were */
+    TRY(job_set_splat_size(c->job, fmax(c->mean, c->direct_mean) / c->w->spp, coarser, err));
+    if (c->mean <= 0 && c->direct_mean <= 0)
         return BL_OK;
-    TRY(write_header(c, first > 0 ? first : c->mean, err));
-    TRY(write_starts(c, err));
+    TRY(write_header(c, first > 0 ? first : c->mean > 0 ? c->mean : 1, err));
+    TRY(write_direct(c, c->rounds, err));
     return run_steps(c, CHAIN_START, 0, 1, stats, err);
 }
 
@@ -263,7 +297,7 @@ static bl_result run(chains *c, bl_stats *stats, bl_error *err)
     for (uint32_t coarser = 0; !fit; coarser++) {
         TRY(prepare(c, stats, err));
         TRY(probe(c, coarser, stats, err));
-        if (c->mean <= 0)
+        if (c->mean <= 0 && c->direct_mean <= 0)
             c->steps = 0; /* there is nothing to walk to */
         else
             TRY(run_steps(c, CHAIN_STEP, c->rounds, c->rounds + c->steps, stats, err));

@@ -168,6 +168,7 @@ typedef struct render_metropolis {
     float large_step;            /* probability of a step that does not depend on the state */
     float step_least, step_most; /* of one number in other steps */
     float spread;                /* standard deviation of particles, in each number */
+    bool separates_direct;       /* chains leave direct light out; each step samples it besides */
     float light_paths;           /* probability of a path from a light in place of one from the sensor; 0: all
                                     paths begin at the sensor */
 } render_metropolis;

@@ -287,6 +287,7 @@ static bl_result read_metropolis(render_scene *s, const integrator_kind *kind, b
         .step_least = (float)setting(i, "step_least", 1.0 / 1024),
         .step_most = (float)setting(i, "step_most", kind->particles > 1 ? 1.0 / 32 : 1.0 / 64),
         .spread = (float)setting(i, "spread", 0.01),
+        .separates_direct = setting(i, "separate_direct", 1) != 0,
         .light_paths = (float)setting(i, "light_paths", kind->light_paths),
     };
     const render_metropolis *m = &s->metropolis;

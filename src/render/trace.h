@@ -100,9 +100,11 @@ static inline uint32_t lane_row_words(uint32_t film_channels)
  * UNIFORM_CHAIN_LANES words, then CHAIN_BLOCKS blocks of four numbers for each chain. Lanes are particles;
  * those of a chain follow each other. The same words of all particles of a chain are marked (C). */
 enum chain_header {
-    CHAIN_UNIT,  /* f32: pixels / (chains * steps) */
-    CHAIN_MEAN,  /* f32: roughly the mean value of a path, for MIS weights */
-    CHAIN_RATIO, /* f32: the mean value of a path over CHAIN_MEAN */
+    CHAIN_UNIT,   /* f32: pixels / (chains * steps) */
+    CHAIN_MEAN,   /* f32: roughly the mean value of a path, for MIS weights */
+    CHAIN_RATIO,  /* f32: the mean value of a path over CHAIN_MEAN */
+    CHAIN_FIRST,  /* u32: the step with which samples of direct light begin, */
+    CHAIN_DIRECT, /* u32: and how many of them a pixel has */
     CHAIN_HEADER = 16
 };
 enum chain_plane {
@@ -120,8 +122,10 @@ enum chain_plane {
     CHAIN_TAKEN,      /* u32: small steps that were taken, (C) */
     CHAIN_LARGE,      /* large steps, */
     CHAIN_LARGE_TAKEN,
-    CHAIN_LARGE_SUM, /* f32: and the sum of their values */
-    CHAIN_VERTICES,  /* u32: vertices of the lane's paths */
+    CHAIN_LARGE_SUM,                             /* f32: and the sum of their values */
+    CHAIN_VERTICES,                              /* u32: vertices of the lane's paths */
+    CHAIN_DIRECT_COLOR,                          /* f32: what its sample of direct light adds to */
+    CHAIN_DIRECT_PIXEL = CHAIN_DIRECT_COLOR + 4, /* u32: its pixel; PLAN_NONE: there is none */
     CHAIN_PLANES
 };
 enum { CHAIN_BLOCKS = 64, CHAIN_BLOCK = 4 };

@@ -111,8 +111,10 @@ const render_class integrator_bidirectional = {
          1e-9,                                                                                               \
          0.5,                                                                                                \
          "other steps move each random number by at least this much"},                                       \
+        {"step_most", PLUGIN_FLOAT, 0, most, 1e-9, 0.5, "and by at most this much"},                         \
     {                                                                                                        \
-        "step_most", PLUGIN_FLOAT, 0, most, 1e-9, 0.5, "and by at most this much"                            \
+        "separate_direct", PLUGIN_BOOLEAN, 0, "true", 0, 0,                                                  \
+            "paths of one or two segments are sampled beside the chains, one in each step"                   \
     }
 static const plugin_param pssmlt_params[] = {INTEGRATOR_PARAMS("-1"), METROPOLIS_PARAMS("0.015625")};
 const render_class integrator_pssmlt = {

@@ -13,11 +13,16 @@
  * weight (b / b0) / (f / b0 + p), where p is the probability of large steps, times the probability that it is
  * the next state; a proposal of a large step has 1 / (f / b0 + p) besides (Kelemen et al., section 4.3).
  *
+ * Direct light, which independent paths find well, is left out of the chains (separate_direct): each step
+ * samples it by a path of two segments besides, whose pixels take turns.
+ *
  * Invariant: a kernel_chain_accept reads what the kernel_chain_step before it has written, and of
  * BUFFER_SAMPLES a lane writes its own words and its own share of the chain's blocks. */
 #include "render/integrator/kernels/metropolis.h"
 
 #include "render/integrator/passes.h"
+
+enum { SEED_OF_DIRECT = 0xD12EC7 }; /* sets samples of direct light apart from chains */
 
 typedef struct chain_lane {
     ir_ref inside;            /* bool */
@@ -45,6 +50,11 @@ static void store(walk *w, const chain_lane *l, uint32_t plane, ir_ref value)
 static ir_ref header(walk *w, uint32_t word)
 {
     return ir_load(w->t.f, IR_F32, BUFFER_SAMPLES, t_u32(&w->t, word));
+}
+
+static ir_ref header_count(walk *w, uint32_t word)
+{
+    return ir_load(w->t.f, IR_U32, BUFFER_SAMPLES, t_u32(&w->t, word));
 }
 
 static ir_ref in_phase(walk *w, enum chain_phase phase)
@@ -114,11 +124,11 @@ static void state_trial(walk *w, loop_state *s, trial *p)
         state_ref(s, &p->path.reach);
 }
 
-static trial walk_path(walk *w, ir_ref where)
+static trial walk_path(walk *w, ir_ref sample, ir_ref where)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    walk_position before = walk_before(w, w->chain.step), at = walk_start(w, where, before);
+    walk_position before = walk_before(w, sample), at = walk_start(w, where, before);
     trial p = {.path = radiance_start(w, &at), .alive = where, .vertices = t_u32(t, 0)};
     loop_state state = {0}, next = {0};
     state_trial(w, &state, &p);
@@ -156,7 +166,7 @@ static void keep_finite(walk *w, ir_ref any, film_value *found)
 /* A path from the sensor, where `any`. */
 static chain_path path_from_sensor(walk *w, ir_ref any)
 {
-    trial p = walk_path(w, any);
+    trial p = walk_path(w, w->chain.step, any);
     chain_path r = {.found = film_of(w, &p.path.at, p.path.radiance)};
     keep_finite(w, any, &r.found);
     r.pixel = chosen_pixel(w), r.vertices = p.vertices;
@@ -183,6 +193,33 @@ static chain_path path_multiplexed(walk *w, ir_ref any)
     return r;
 }
 
+/* A sample of direct light. Samples of all lanes and steps take pixels in turn, so each pixel has as many. */
+static void sample_direct(const walk *chains, const chain_lane *l, ir_ref any)
+{
+    walk own = *chains, *w = &own;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    w->chain.any = false, w->skips_direct = false, w->direct = true;
+    w->seed = ir_xor(f, w->seed, t_u32(t, SEED_OF_DIRECT));
+    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT)),
+           step = ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_CHAIN_STEP), header_count(w, CHAIN_FIRST)),
+           place = ir_add(f, ir_mul(f, step, l->lanes), l->index), sample = ir_div(f, place, pixels);
+    w->pixel = ir_sub(f, place, ir_mul(f, sample, pixels));
+    any =
+        ir_and(f, any, ir_lt(f, step, ir_div(f, t_u32(t, 0xFFFFFFFFu), l->lanes))); /* place does not wrap */
+    any = ir_and(f, any, ir_lt(f, sample, header_count(w, CHAIN_DIRECT)));
+    any = ir_and(f, any, ir_not(f, w->chain.starts));
+    trial p = walk_path(w, sample, any);
+    film_value found = film_of(w, &p.path.at, p.path.radiance);
+    keep_finite(w, any, &found);
+    ir_if(f, l->inside);
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        store(w, l, CHAIN_DIRECT_COLOR + c, found.c[c]);
+    store(w, l, CHAIN_DIRECT_PIXEL, ir_select(f, any, w->pixel, t_u32(t, PLAN_NONE)));
+    ir_else(f);
+    ir_endif(f);
+}
+
 bl_result kernel_chain_step(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
@@ -190,6 +227,9 @@ bl_result kernel_chain_step(walk *w, ir_module *m)
     BL_ASSERT(w->pass == RENDER_PRIMAL && !w->polarized, "chains in pass %d", (int)w->pass);
     chain_lane l = open_lane(w, m);
     ir_ref any = w->plan->scene->max_depth == 0 ? ir_bool(f, false) : l.inside;
+    w->skips_direct = w->plan->scene->metropolis.separates_direct;
+    if (w->skips_direct)
+        sample_direct(w, &l, any);
     chain_path p = w->multiplexed ? path_multiplexed(w, any) : path_from_sensor(w, any);
     ir_ref twice = ir_add(f, p.vertices, p.vertices);
     ir_if(f, l.inside);
@@ -304,6 +344,17 @@ static void take_state(walk *w, const chain_lane *l, ir_ref taken, const film_va
     ir_endif(f);
 }
 
+/* What the lane has sampled of direct light joins the image. */
+static void splat_direct(walk *w, const chain_lane *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    film_value found = load_color(w, l, CHAIN_DIRECT_COLOR);
+    ir_ref pixel = load(w, l, IR_U32, CHAIN_DIRECT_PIXEL), there = ir_ne(f, pixel, t_u32(t, PLAN_NONE));
+    ir_ref weight = ir_div(f, t_f32(t, 1), ir_to_f32(f, header_count(w, CHAIN_DIRECT)));
+    splat_pixel(w, there, pixel, &found, weight);
+}
+
 /* One step of the chain, as far as it concerns the lane. */
 static void accept(walk *w, const chain_lane *l)
 {
@@ -350,6 +401,8 @@ bl_result kernel_chain_accept(const plan *p, ir_module *m)
     chain_lane l = open_lane(&w, m);
     ir_if(f, l.inside);
     accept(&w, &l);
+    if (p->scene->metropolis.separates_direct)
+        splat_direct(&w, &l);
     ir_else(f);
     ir_endif(f);
     ir_return(f, NULL, 0);

@@ -56,7 +56,8 @@ static void vertex(walk *w, light_trial *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    light_vertex v = light_visit(w, &p->at, ir_ne(f, p->at.depth, t_u32(t, 0)));
+    const uint32_t from = w->skips_direct ? DIRECT_SEGMENTS : 1; /* a light's own light is the sensor's */
+    light_vertex v = light_visit(w, &p->at, ir_ge(f, p->at.depth, t_u32(t, from)));
     light_emit(w, &v, &p->b);
     ir_ref share = technique_weigh_splat(w, &p->at, &v, &p->light);
     color found = color_mul(t, throughput_whole(w, &p->b), color_scale(t, light_splat_factor(w, &v), share));

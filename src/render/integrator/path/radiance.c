@@ -16,6 +16,16 @@ radiance_walk radiance_start(walk *w, const walk_position *at)
     return p;
 }
 
+/* What the path finds at its vertex by so many segments more than its depth, unless it is left out. */
+static color counted(walk *w, const radiance_walk *p, uint32_t more, color found)
+{
+    tracer *t = &w->t;
+    if (!w->skips_direct)
+        return found;
+    ir_ref counts = ir_gt(t->f, ir_add(t->f, p->at.depth, t_u32(t, more)), t_u32(t, DIRECT_SEGMENTS));
+    return color_select(t, counts, found, color_all(t_f32(t, 0)));
+}
+
 void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
 {
     tracer *t = &w->t;
@@ -23,18 +33,20 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
     if (field_any(w)) {
         field_segment s = field_segment_to(w, &p->at, v);
         field_passage q = field_march(w, &s, ir_bool(f, true), false);
+        q.emitted = counted(w, p, 1, q.emitted);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
         p->beta = color_scale(t, p->beta, q.transmittance);
     }
     if (w->bends_lit) {
         eikonal_passage q = eikonal_passed(w, &v->curve);
+        q.emitted = counted(w, p, 1, q.emitted);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
         p->beta = color_mul(t, p->beta, q.left);
     }
     if (w->media && emission_any(w)) {
-        color emitted = emission_radiance(w, &v->flight, false);
+        color emitted = counted(w, p, 1, emission_radiance(w, &v->flight, false));
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
         if (p->whole)
@@ -58,14 +70,14 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
     radiance_cross(w, p, &v);
-    if (w->multiplexed)
+    if (w->multiplexed && !w->direct)
         technique_weigh_visit(w, &p->at, &v, &p->reach);
     color for_light, for_sample, lit[4] = {0};
     if (!w->polarized)
         walk_values_where(w, &v, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights) {
-        color hit = color_scale(t, walk_radiance_where(w, v.hit), v.hit_mis);
+        color hit = counted(w, p, 1, color_scale(t, walk_radiance_where(w, v.hit), v.hit_mis));
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
         if (p->whole)
@@ -82,6 +94,7 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     } else if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),
               direct = color_mul(t, color_mul(t, walk_radiance_where(w, v.light), for_light), scale);
+        direct = counted(w, p, 2, direct);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
     }

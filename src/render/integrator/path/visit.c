@@ -198,7 +198,7 @@ static ir_ref ends_early(walk *w, const walk_vertex *v, ir_ref depth)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    int32_t most = w->plan->scene->max_depth;
+    int32_t most = walk_longest(w);
     if (most < 0 || w->meets_light)
         return (ir_ref){0};
     ir_ref last = ir_ge(f, ir_add(f, depth, t_u32(t, 2)), t_u32(t, (uint32_t)most));
@@ -229,9 +229,9 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.hit.there = ir_and(f, v.hit.there, ir_or(f, v.si.valid, ir_not(f, v.curve.bends)));
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     ir_ref scatters = v.goes_on;
-    if (s->max_depth >= 0)
-        v.goes_on =
-            ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
+    int32_t most = walk_longest(w);
+    if (most >= 0)
+        v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)most)));
     v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS),
     v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
     if (w->volumetric)

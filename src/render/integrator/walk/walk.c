@@ -20,6 +20,12 @@ ir_ref walk_number(const walk *w, const walk_position *at)
     return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
 }
 
+int32_t walk_longest(const walk *w)
+{
+    const int32_t most = w->plan->scene->max_depth;
+    return w->direct && (most < 0 || most > DIRECT_SEGMENTS) ? DIRECT_SEGMENTS : most;
+}
+
 /* The samples that a sampler spreads together with this one. */
 static sampler_set set_of(walk *w, ir_ref sample)
 {

@@ -121,6 +121,10 @@ typedef struct walk_wants {
     bool moving_reference; /* emitter_moved sees lights, also delta lights, from a point that moves */
 } walk_wants;
 
+enum {
+    DIRECT_SEGMENTS = 2
+}; /* of the longest path of direct light: from the sensor to a surface, to a light */
+
 struct walk {
     tracer t;
     const plan *plan;
@@ -134,22 +138,24 @@ struct walk {
     bool attaches;            /* paths are attached, and so are rough lobes (attached_lobe.c) */
     bool some_lobes_detached; /* where walk.attaches: some material mixes lobes, of which some may stay
                                  detached */
-    bool smooth;      /* MIS weights use densities of light sampling without the steps of its tables, because
-                         attached samples cross these steps. If one pass of a gradient attaches rough lobes,
-                         all of its passes do this. */
-    bool weighted;    /* samples have weights: walk_position.weight */
-    bool volumetric;  /* surfaces crossed in a straight line are not vertices, and collisions in media are
-                         vertices. The fields marked (V) exist. */
-    bool media;       /* (V) the plan has media */
-    bool bends;       /* rays bend in some medium: walk_position.medium is carried */
-    bool bends_lit;   /* some medium that bends rays absorbs or emits */
-    bool meets_light; /* rays can meet what shines: lights with extent, an environment, media, a field */
-    bool polarized;   /* light has Stokes vectors */
-    bool multiplexed; /* paths from the sensor and paths from lights share what both can find
-                         (path/technique_weights.h) */
-    bool chains;      /* vertices are backpropagated along chains (kernels/attached_replay.c) */
-    bool disperses;   /* the index of some material differs by channel */
-    bool chromatic;   /* that, or the extinction of some medium does: walk_position.share is carried */
+    bool smooth;       /* MIS weights use densities of light sampling without the steps of its tables, because
+                          attached samples cross these steps. If one pass of a gradient attaches rough lobes,
+                          all of its passes do this. */
+    bool weighted;     /* samples have weights: walk_position.weight */
+    bool volumetric;   /* surfaces crossed in a straight line are not vertices, and collisions in media are
+                          vertices. The fields marked (V) exist. */
+    bool media;        /* (V) the plan has media */
+    bool bends;        /* rays bend in some medium: walk_position.medium is carried */
+    bool bends_lit;    /* some medium that bends rays absorbs or emits */
+    bool meets_light;  /* rays can meet what shines: lights with extent, an environment, media, a field */
+    bool polarized;    /* light has Stokes vectors */
+    bool multiplexed;  /* paths from the sensor and paths from lights share what both can find
+                          (path/technique_weights.h) */
+    bool direct;       /* this walk finds direct light: it has two segments at most */
+    bool skips_direct; /* what it finds by two segments or fewer is left out */
+    bool chains;       /* vertices are backpropagated along chains (kernels/attached_replay.c) */
+    bool disperses;    /* the index of some material differs by channel */
+    bool chromatic;    /* that, or the extinction of some medium does: walk_position.share is carried */
     uint32_t film_channels; /* of the image; those of light are t.channels */
     uint32_t entries;       /* of Stokes vectors on the film: 4, or 1, the intensity alone */
     bool cells;             /* some medium has bounds in cells */
@@ -321,6 +327,8 @@ walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);
 ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
 /* u32: the number, from 0 on, of the vertex among those of the path that may sample a light. */
 ir_ref walk_number(const walk *w, const walk_position *at);
+/* The longest path in segments; negative: there is none. */
+int32_t walk_longest(const walk *w);
 /* A block of the random numbers of a sample of the lane's pixel. */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
 /* A block of the random numbers of a stretch. The sampler spreads those of its first event alone: later ones
