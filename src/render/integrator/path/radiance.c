@@ -52,15 +52,13 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
         if (p->whole)
             entries_see(w, &p->others, emitted);
     }
-    color flown = color_all(t_f32(t, 0));
-    for (uint32_t c = 0; w->media && c < t->channels; c++) {
-        ir_ref clean = ir_eq(f, v->flight.zeros[c], t_u32(t, 0));
-        flown.c[c] = ir_select(f, clean, v->flight.weight.c[c], t_f32(t, 0));
-        p->beta.c[c] = ir_mul(f, p->beta.c[c], flown.c[c]);
-    }
-    for (int k = 0; k < 3 && w->media && w->polarized; k++)
+    if (!w->media)
+        return;
+    const color flown = throughput_flown(w, v);
+    p->beta = color_mul(t, p->beta, flown);
+    for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_mul(t, p->row[k], flown);
-    if (w->media && p->whole)
+    if (p->whole)
         entries_scale(w, &p->others, flown);
 }
 
