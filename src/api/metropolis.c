@@ -204,12 +204,16 @@ static bl_result read_direct(chains *c, bl_error *err)
     return BL_OK;
 }
 
+/* Neither chains nor samples of direct light have found any. */
+static bool is_dark(const chains *c) { return c->mean <= 0 && c->direct_mean <= 0; }
+
 /* Probes, and leaves the chains at their starts. Where no probe has found light the mean is 0; if there is
  * direct light all the same, the chains start anywhere, and only their large steps count. */
 static bl_result probe(chains *c, uint32_t coarser, bl_stats *stats, bl_error *err)
 {
-    TRY(write_direct(c, 0, err));
     for (uint32_t k = 0; k < c->rounds; k++) {
+        if (k + 1 == c->rounds) /* before that CHAIN_DIRECT is 0 */
+            TRY(write_direct(c, 0, err));
         TRY(run_steps(c, CHAIN_PROBE, k, k + 1, stats, err));
         TRY(gpu_buffer_read(c->job->samples, plane_at(c, CHAIN_NEW_VALUE), c->values + (size_t)k * c->lanes,
                             4ull * c->lanes, err));
@@ -221,7 +225,7 @@ static bl_result probe(chains *c, uint32_t coarser, bl_stats *stats, bl_error *e
         TRY(write_starts(c, err));
     TRY(read_direct(c, err)); /* where values were */
     TRY(job_set_splat_size(c->job, fmax(c->mean, c->direct_mean) / c->w->spp, coarser, err));
-    if (c->mean <= 0 && c->direct_mean <= 0)
+    if (is_dark(c))
         return BL_OK;
     TRY(write_header(c, first > 0 ? first : c->mean > 0 ? c->mean : 1, err));
     TRY(write_direct(c, c->rounds, err));
@@ -297,7 +301,7 @@ static bl_result run(chains *c, bl_stats *stats, bl_error *err)
     for (uint32_t coarser = 0; !fit; coarser++) {
         TRY(prepare(c, stats, err));
         TRY(probe(c, coarser, stats, err));
-        if (c->mean <= 0 && c->direct_mean <= 0)
+        if (is_dark(c))
             c->steps = 0; /* there is nothing to walk to */
         else
             TRY(run_steps(c, CHAIN_STEP, c->rounds, c->rounds + c->steps, stats, err));

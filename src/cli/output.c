@@ -120,23 +120,15 @@ int check_writable(const char *path)
     return CLI_OK;
 }
 
-bool is_png(const char *path)
+static bool has_extension(const char *path, const char *extension)
 {
     const char *dot = strrchr(path, '.');
-    return dot && strcasecmp(dot, ".png") == 0;
+    return dot && strcasecmp(dot, extension) == 0;
 }
 
-bool is_exr(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot && strcasecmp(dot, ".exr") == 0;
-}
-
-bool is_npy(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot && strcasecmp(dot, ".npy") == 0;
-}
+bool is_png(const char *path) { return has_extension(path, ".png"); }
+bool is_exr(const char *path) { return has_extension(path, ".exr"); }
+bool is_npy(const char *path) { return has_extension(path, ".npy"); }
 
 bool is_display_image(const char *path)
 {
@@ -289,50 +281,50 @@ static bool npy_values(const char *data, size_t size, uint32_t count, float *val
     return true;
 }
 
-static bool npy_has_shape(const char *data, const uint32_t *shape, uint32_t rank)
+static bool npy_has_shape(const char *data, const uint32_t shape[3])
 {
     const char *name = "'shape': (", *at = strstr(data + 10, name);
     char *end = NULL;
     at = at ? at + strlen(name) : "";
-    for (uint32_t k = 0; k < rank; k++, at = end + strspn(end, ", "))
+    for (uint32_t k = 0; k < 3; k++, at = end + strspn(end, ", "))
         if (strtoul(at, &end, 10) != shape[k] || end == at)
             return false;
     return *at == ')';
 }
 
-int load_npy_image(const char *path, const uint32_t shape[3], float **values)
-{
-    size_t size, count = (size_t)shape[0] * shape[1] * shape[2];
-    char *data = read_whole(path, 8 * count + 70000, &size);
-    if (!data)
-        return CLI_FAILED;
-    *values = memory_or_exit(count * sizeof **values);
-    bool good = npy_values(data, size, (uint32_t)count, *values) && npy_has_shape(data, shape, 3);
-    free(data);
-    if (good)
-        return CLI_OK;
-    free(*values);
-    *values = NULL;
-    return fail("%s is not a NumPy array [%u, %u, %u] of finite values (little-endian float32 or float64, C "
-                "order)",
-                path, shape[0], shape[1], shape[2]);
-}
-
-int load_npy(const char *path, uint32_t count, float **values)
+/* shape: three numbers, or NULL: any. what: of the array, for the message. */
+static int load_array(const char *path, uint32_t count, const uint32_t *shape, const char *what,
+                      float **values)
 {
     size_t size;
+    *values = NULL;
     char *data = read_whole(path, 8 * (size_t)count + 70000, &size);
     if (!data)
         return CLI_FAILED;
     *values = memory_or_exit(count * sizeof **values);
-    bool good = npy_values(data, size, count, *values);
+    bool good = npy_values(data, size, count, *values) && (!shape || npy_has_shape(data, shape));
     free(data);
     if (good)
         return CLI_OK;
     free(*values);
     *values = NULL;
-    return fail("%s is not a NumPy array of %u finite values (little-endian float32 or float64, C order)",
-                path, count);
+    return fail("%s is not a NumPy array %s (little-endian float32 or float64, C order)", path, what);
+}
+
+int load_npy_image(const char *path, const uint32_t shape[3], float **values)
+{
+    char *what = text_format("[%u, %u, %u] of finite values", shape[0], shape[1], shape[2]);
+    int status = load_array(path, shape[0] * shape[1] * shape[2], shape, what, values);
+    free(what);
+    return status;
+}
+
+int load_npy(const char *path, uint32_t count, float **values)
+{
+    char *what = text_format("of %u finite values", count);
+    int status = load_array(path, count, NULL, what, values);
+    free(what);
+    return status;
 }
 
 /* ---- JSON ---- */

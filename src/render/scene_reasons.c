@@ -8,14 +8,19 @@
 
 /* ---- shapes ---- */
 
-/* What is said of a place. ends: a face lies where the grid of the medium inside ends, so that there is
- * another derivative when the shape grows than when it shrinks. seam: a border coincides with that of another
- * mesh, so that a gap opens when the shape moves one way, and not when it moves the other way. apart: with
- * that of a mesh in another instance. crosses: the surface goes through another one. */
-typedef struct place_note {
-    bool steps, beam, ends, seam, apart, crosses;
-} place_note;
-enum { PLACE_NOTES = 64 /* of all kinds */ };
+/* What is said of a place, one bit each. */
+typedef uint32_t place_notes;
+enum {
+    NOTE_STEPS = 1, /* of a texture */
+    NOTE_BEAM = 2,
+    NOTE_ENDS = 4,   /* a face lies where the grid of the medium inside ends, so that there is another
+                        derivative when the shape grows than when it shrinks */
+    NOTE_SEAM = 8,   /* a border coincides with that of another mesh, so that a gap opens when the shape moves
+                        one way, and not when it moves the other way */
+    NOTE_APART = 16, /* with that of a mesh in another instance */
+    NOTE_CROSSES = 32, /* the surface goes through another one */
+    NOTES_MOST = 64
+};
 
 /* By shape: whether it has a seam with another one, with what an instance shows, and whether it goes through
  * another one. By instance: whether what it shows has a seam with what another one shows. */
@@ -39,33 +44,34 @@ static const char *reason_beside_edges(render_scene *s, const char *const *more,
 }
 
 /* What is left out where something of which this is said moves. */
-static const char *moving_reason(render_scene *s, const place_note *n)
+static const char *moving_reason(render_scene *s, place_notes n)
 {
     if (edges_differentiated(s)) {
         const char *more[7];
         uint32_t count = 0;
-        if (n->steps)
+        if (n & NOTE_STEPS)
             more[count++] = "steps of textures that move are left out";
         if (s->clipped && !edges_cuts_possible(s))
             more[count++] = "borders of what clip planes cut are left out";
-        if (n->beam)
+        if (n & NOTE_BEAM)
             more[count++] = "the place of the light is left out";
-        if (n->ends)
+        if (n & NOTE_ENDS)
             more[count++] = "the grid inside ends at a face: the gradient is that of shrinking";
-        if (n->seam)
+        if (n & NOTE_SEAM)
             more[count++] = "a border coincides with another mesh's: that is right if both move alike";
-        if (n->apart)
+        if (n & NOTE_APART)
             more[count++] = "a border coincides with another instance's, and is not joined to it";
-        if (n->crosses)
+        if (n & NOTE_CROSSES)
             more[count++] = crossing;
         return reason_beside_edges(s, more, count);
     }
     const char *what =
-        n->steps ? "edges, shadows and steps of textures that move" : "edges and shadows that move";
+        n & NOTE_STEPS ? "edges, shadows and steps of textures that move" : "edges and shadows that move";
     const char *beside = s->light_tracing
                              ? " are left out"
                              : ", and what lies next to mirrors, smooth glass and masks, are left out";
-    return arena_printf(&s->memory, "%s%s%s", what, beside, n->beam ? "; so is the place of the light" : "");
+    return arena_printf(&s->memory, "%s%s%s", what, beside,
+                        n & NOTE_BEAM ? "; so is the place of the light" : "");
 }
 
 static bool shape_has_steps(const render_shape *shape)
@@ -93,56 +99,53 @@ static bool ends_with_grid(const render_scene *s, const render_shape *shape)
     return false;
 }
 
-static void note(const render_scene *s, place_note *n, const meetings *m, uint32_t index)
+static place_notes notes_of(const render_scene *s, const meetings *m, uint32_t index)
 {
     const render_shape *shape = &s->shapes.data[index];
-    n->steps |= shape_has_steps(shape), n->beam |= beams(shape), n->ends |= ends_with_grid(s, shape);
-    n->seam |= m->seams[index], n->apart |= m->apart[index], n->crosses |= m->crossings[index];
+    return (shape_has_steps(shape) ? NOTE_STEPS : 0) | (beams(shape) ? NOTE_BEAM : 0) |
+           (ends_with_grid(s, shape) ? NOTE_ENDS : 0) | (m->seams[index] ? NOTE_SEAM : 0) |
+           (m->apart[index] ? NOTE_APART : 0) | (m->crossings[index] ? NOTE_CROSSES : 0);
 }
 
 /* Notes of all places: of shapes their own, of instances what their groups hold. */
-static void note_places(const render_scene *s, const meetings *m, place_note *places, place_note *groups)
+static void note_places(const render_scene *s, const meetings *m, place_notes *places, place_notes *groups)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        uint32_t place = s->place_of[shape->object->index];
+        const uint32_t place = s->place_of[shape->object->index];
+        const place_notes own = notes_of(s, m, i);
         if (place)
-            note(s, &places[place - 1], m, i);
+            places[place - 1] |= own;
         if (s->groups.count)
-            note(s, &groups[shape->group], m, i);
+            groups[shape->group] |= own;
     }
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const scene_object *o = s->instances.data[k].object;
         if (!o || !s->place_of[o->index])
             continue;
-        place_note *place = &places[s->place_of[o->index] - 1];
-        *place = groups[s->instances.data[k].group];
-        place->seam = false; /* what is in a group moves as one */
-        place->apart = m->instances[k];
+        place_notes shown = groups[s->instances.data[k].group] & ~(place_notes)(NOTE_SEAM | NOTE_APART);
+        if (m->instances[k]) /* of seams, only those beside others: what is in a group moves as one */
+            shown |= NOTE_APART;
+        places[s->place_of[o->index] - 1] = shown;
     }
 }
 
 static void add_place_reasons(render_scene *s, const meetings *m)
 {
-    const char *reasons[PLACE_NOTES];
-    place_note *places = memory_need_zeroed(s->places.count + 1, sizeof *places),
-               *groups = memory_need_zeroed(s->groups.count + 1, sizeof *groups);
+    const char *reasons[NOTES_MOST] = {NULL}; /* each is made where it is needed first */
+    place_notes *places = memory_need_zeroed(s->places.count + 1, sizeof *places),
+                *groups = memory_need_zeroed(s->groups.count + 1, sizeof *groups);
     BL_ASSERT(places && groups, "out of memory");
+    bool made[NOTES_MOST] = {false};
     note_places(s, m, places, groups);
-    for (int k = 0; k < PLACE_NOTES; k++)
-        reasons[k] = moving_reason(s, &(place_note){.apart = k & 32,
-                                                    .crosses = k & 16,
-                                                    .steps = k & 8,
-                                                    .beam = k & 4,
-                                                    .ends = k & 2,
-                                                    .seam = k & 1});
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (!p->place)
             continue;
-        const place_note *n = &places[p->place - 1];
-        p->reason =
-            reasons[32 * n->apart + 16 * n->crosses + 8 * n->steps + 4 * n->beam + 2 * n->ends + n->seam];
+        const place_notes n = places[p->place - 1];
+        if (!made[n])
+            reasons[n] = moving_reason(s, n), made[n] = true;
+        p->reason = reasons[n];
     }
     memory_free(places);
     memory_free(groups);
@@ -152,10 +155,8 @@ static void add_place_reasons(render_scene *s, const meetings *m)
 static void add_vertex_reason(render_scene *s, const meetings *m, uint32_t index, render_parameter *p)
 {
     const render_shape *shape = &s->shapes.data[index];
-    place_note n = {0};
-    note(s, &n, m, index);
     if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
-        p->reason = moving_reason(s, &n);
+        p->reason = moving_reason(s, notes_of(s, m, index));
     else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_UVS && !p->turns && shape_has_steps(shape))
         p->reason = "the steps of checkerboards and nearest texels, which move with it, are left out";
     else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS && !p->reason)

@@ -457,7 +457,6 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
     }
     s->own_objects = s->description->object_count;
     s->is_sensor = arena_alloc(&s->memory, (s->own_objects + 1) * sizeof *s->is_sensor);
-    memset(s->is_sensor, 0, (s->own_objects + 1) * sizeof *s->is_sensor);
     for (uint32_t i = 0; i < s->sensors.count; i++)
         s->is_sensor[s->sensors.data[i]->index] = true;
     if (s->sensors.count == 0)

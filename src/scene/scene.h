@@ -193,6 +193,8 @@ spectrum_rule spectrum_rule_of(unsigned flags); /* of the parameter that it is f
  * negative. */
 void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule,
                   double out[3]);
+/* Gives an error where the observer sees none of the samples: that is a mistake, mostly one of units. */
+bl_result spectrum_check_range(const double *wavelengths, uint32_t count, bl_error *err);
 /* The colour of the curve that is 1 at sample k and 0 at all others, which may be negative. The colour of any
  * curve through these samples is a sum of these colours. */
 void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spectrum_rule rule,

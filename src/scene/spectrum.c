@@ -240,10 +240,9 @@ static bl_result read_spectrum(const char *data, size_t size, char separator, sp
     return BL_OK;
 }
 
-/* What the observer does not see at all is a mistake, mostly one of units. */
-static bl_result check_range(const spectrum *s, bl_error *err)
+bl_result spectrum_check_range(const double *wavelengths, uint32_t count, bl_error *err)
 {
-    const double first = s->wavelengths.data[0], last = s->wavelengths.data[s->wavelengths.count - 1];
+    const double first = wavelengths[0], last = wavelengths[count - 1];
     if (first < last_wavelength && last > first_wavelength)
         return BL_OK;
     return error_set(err, BL_ERROR_FORMAT, "no samples between %g and %g nm, only from %g to %g",
@@ -256,7 +255,7 @@ bl_result spectrum_decode(const char *data, size_t size, char separator, spectru
     spectrum s = {0};
     bl_result r = read_spectrum(data, size, separator, &s, err);
     if (r == BL_OK)
-        r = check_range(&s, err);
+        r = spectrum_check_range(s.wavelengths.data, s.wavelengths.count, err);
     if (r == BL_OK)
         spectrum_rgb(s.wavelengths.data, s.values.data, s.wavelengths.count, rule, out);
     if (r == BL_OK && !(out[0] + out[1] + out[2] <= 1e30))

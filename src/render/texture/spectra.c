@@ -45,17 +45,15 @@ static void append_weights(render_scene *s, const scene_object *o, const double 
     }
 }
 
-/* What nothing sees is a mistake, mostly one of units. Bands may see all wavelengths. */
+/* Bands may see all wavelengths. */
 static bl_result check_range(const render_scene *s, const scene_object *o, const double *wavelengths,
                              uint32_t count, bl_error *err)
 {
-    const bool bands = s->bands || (s->film && s->film->cls == &film_specfilm.plugin);
-    const double first = wavelengths[0], last = wavelengths[count - 1];
-    if (bands || (first < (double)WAVELENGTH_LAST && last > (double)WAVELENGTH_FIRST))
+    bl_error own = {0};
+    if (s->bands || (s->film && s->film->cls == &film_specfilm.plugin) ||
+        spectrum_check_range(wavelengths, count, &own) == BL_OK)
         return BL_OK;
-    return scene_error(err, BL_ERROR_SCENE, o->where,
-                       "%s: no samples between %g and %g nm, only from %g to %g", o->cls->name,
-                       (double)WAVELENGTH_FIRST, (double)WAVELENGTH_LAST, first, last);
+    return scene_error(err, BL_ERROR_SCENE, o->where, "%s: %s", o->cls->name, own.text);
 }
 
 static bl_result samples_load(render_scene *s, const scene_object *o, bl_error *err)

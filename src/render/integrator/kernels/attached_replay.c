@@ -115,12 +115,6 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 
 /* ---- one vertex ---- */
 
-/* u32: the number of a vertex along the path. Vertices that light goes straight through count. */
-static ir_ref order_of(const walk *w, const walk_position *at)
-{
-    return w->volumetric ? at->event : at->depth;
-}
-
 /* What this visit does. All bool. */
 typedef struct chain_step {
     ir_ref forth;   /* walks forth: the vertex's light joins or leaves L */
@@ -143,11 +137,11 @@ static chain_step step_of(walk *w, const replay_state *p, ir_ref ends)
     ir_func *f = w->t.f;
     chain_step step = {
         .forth = is(w, p, CHAIN_FORTH),
-        .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, order_of(w, &p->at), p->chain.target)),
+        .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, walk_order(w, &p->at), p->chain.target)),
     };
     step.last = ir_and(f, ir_and(f, step.forth, p->phase), ends);
     step.adjoint = ir_or(f, step.last, step.back);
-    step.first = ir_eq(f, order_of(w, &p->at), order_of(w, &p->chain.from));
+    step.first = ir_eq(f, walk_order(w, &p->at), walk_order(w, &p->chain.from));
     return step;
 }
 
@@ -167,7 +161,7 @@ static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref 
     c->mode =
         ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
     c->target = ir_select(f, turns_back, ir_sub(f, number, t_u32(t, 1)), c->target);
-    ir_ref order = ir_sub(f, c->target, order_of(w, &c->from)),
+    ir_ref order = ir_sub(f, c->target, walk_order(w, &c->from)),
            to_first = ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
     ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
     go_to(w, p, ir_or(f, goes_on, ir_and(f, turns_back, ir_not(f, to_first))),
@@ -271,8 +265,8 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref number = order_of(w, &p->at), hash = p->hash, seen = p->seen,
-           row = ir_sub(f, ir_sub(f, number, order_of(w, &p->chain.from)), t_u32(t, 1));
+    ir_ref number = walk_order(w, &p->at), hash = p->hash, seen = p->seen,
+           row = ir_sub(f, ir_sub(f, number, walk_order(w, &p->chain.from)), t_u32(t, 1));
     loop_state here = {0}, there = {0};
     state_row(w, &here, &p->at, &p->b, &p->sums);
     rows_keep(t, p->rows,

@@ -47,14 +47,9 @@ static void store(walk *w, const chain_lane *l, uint32_t plane, ir_ref value)
     ir_store(w->t.f, BUFFER_SAMPLES, plane_word(w, l, plane), value);
 }
 
-static ir_ref header(walk *w, uint32_t word)
+static ir_ref header(walk *w, ir_type type, enum chain_header word)
 {
-    return ir_load(w->t.f, IR_F32, BUFFER_SAMPLES, t_u32(&w->t, word));
-}
-
-static ir_ref header_count(walk *w, uint32_t word)
-{
-    return ir_load(w->t.f, IR_U32, BUFFER_SAMPLES, t_u32(&w->t, word));
+    return ir_load(w->t.f, type, BUFFER_SAMPLES, t_u32(&w->t, word));
 }
 
 static ir_ref in_phase(walk *w, enum chain_phase phase)
@@ -202,12 +197,12 @@ static void sample_direct(const walk *chains, const chain_lane *l, ir_ref any)
     w->chain.any = false, w->skips_direct = false, w->direct = true;
     w->seed = ir_xor(f, w->seed, t_u32(t, SEED_OF_DIRECT));
     ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT)),
-           step = ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_CHAIN_STEP), header_count(w, CHAIN_FIRST)),
+           step = ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_CHAIN_STEP), header(w, IR_U32, CHAIN_FIRST)),
            place = ir_add(f, ir_mul(f, step, l->lanes), l->index), sample = ir_div(f, place, pixels);
     w->pixel = ir_sub(f, place, ir_mul(f, sample, pixels));
     any =
         ir_and(f, any, ir_lt(f, step, ir_div(f, t_u32(t, 0xFFFFFFFFu), l->lanes))); /* place does not wrap */
-    any = ir_and(f, any, ir_lt(f, sample, header_count(w, CHAIN_DIRECT)));
+    any = ir_and(f, any, ir_lt(f, sample, header(w, IR_U32, CHAIN_DIRECT)));
     any = ir_and(f, any, ir_not(f, w->chain.starts));
     trial p = walk_path(w, sample, any);
     film_value found = film_of(w, &p.path.at, p.path.radiance);
@@ -284,8 +279,8 @@ static ir_ref splat_factor(walk *w, ir_ref value)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_metropolis *m = &w->plan->scene->metropolis;
-    ir_ref both = ir_add(f, ir_div(f, value, header(w, CHAIN_MEAN)), t_f32(t, m->large_step));
-    ir_ref unit = ir_mul(f, header(w, CHAIN_UNIT), t_f32(t, 1.0f / (float)m->particles));
+    ir_ref both = ir_add(f, ir_div(f, value, header(w, IR_F32, CHAIN_MEAN)), t_f32(t, m->large_step));
+    ir_ref unit = ir_mul(f, header(w, IR_F32, CHAIN_UNIT), t_f32(t, 1.0f / (float)m->particles));
     return ir_div(f, unit, both);
 }
 
@@ -351,7 +346,7 @@ static void splat_direct(walk *w, const chain_lane *l)
     ir_func *f = t->f;
     film_value found = load_color(w, l, CHAIN_DIRECT_COLOR);
     ir_ref pixel = load(w, l, IR_U32, CHAIN_DIRECT_PIXEL), there = ir_ne(f, pixel, t_u32(t, PLAN_NONE));
-    ir_ref weight = ir_div(f, t_f32(t, 1), ir_to_f32(f, header_count(w, CHAIN_DIRECT)));
+    ir_ref weight = ir_div(f, t_f32(t, 1), ir_to_f32(f, header(w, IR_U32, CHAIN_DIRECT)));
     splat_pixel(w, there, pixel, &found, weight);
 }
 
@@ -361,7 +356,7 @@ static void accept(walk *w, const chain_lane *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref starts = in_phase(w, CHAIN_START), zero = t_f32(t, 0), one = t_f32(t, 1),
-           ratio = header(w, CHAIN_RATIO);
+           ratio = header(w, IR_F32, CHAIN_RATIO);
     proposal p = gather(w, l);
     ir_ref now = ir_select(f, starts, zero, load(w, l, IR_F32, CHAIN_NOW_VALUE));
     ir_ref chance = ir_select(f, ir_gt(f, now, zero),

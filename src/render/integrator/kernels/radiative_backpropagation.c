@@ -34,8 +34,8 @@ static void choose_numbers(walk *w, const replay_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref turn = w->volumetric ? p->turn.from.event : p->turn.from.depth;
-    ir_ref behind = ir_gt(f, w->volumetric ? p->at.event : p->at.depth, turn);
+    ir_ref turn = walk_order(w, &p->turn.from);
+    ir_ref behind = ir_gt(f, walk_order(w, &p->at), turn);
     ir_ref own = ir_add(f, w->seed, ir_mul(f, ir_add(f, turn, t_u32(t, 1)), t_u32(t, 0x9E3779B1u)));
     w->seed = ir_select(f, behind, own, w->seed);
     w->stream = ir_select(f, behind, t_u32(t, FRESH_STREAM), w->stream);

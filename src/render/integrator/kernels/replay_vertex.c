@@ -132,8 +132,7 @@ ir_ref replay_goes_on(walk *w, replay_state *p, const walk_vertex *v, ir_ref ali
     ir_func *f = t->f;
     if (!replay_shortens(w))
         return alive;
-    ir_ref count = ir_add(f, w->volumetric ? p->at.event : p->at.depth, t_u32(t, 1)),
-           found = ir_bool(f, false);
+    ir_ref count = ir_add(f, walk_order(w, &p->at), t_u32(t, 1)), found = ir_bool(f, false);
     if (w->plan->scene->emitters.count > 0)
         found = w->next_event ? ir_or(f, v->hit.there, v->light.there) : v->hit.there;
     found = ir_and(f, found, ir_not(f, p->phase));

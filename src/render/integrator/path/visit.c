@@ -241,7 +241,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     w->motion->stands(w, &v, &at);
     v.frame = walk_frame(w, &v, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
-    ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
+    ir_ref block = ir_mul(f, walk_order(w, &at), t_u32(t, 2));
     random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
     random4 r2 = walk_numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
     v.u_roulette = r1.u[3], v.u_march = r2.u[3];

@@ -16,15 +16,10 @@ static bool remembers(const walk *w)
            (w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT);
 }
 
-static ir_ref number_of(const walk *w, const walk_position *at)
-{
-    return w->volumetric ? at->event : at->depth;
-}
-
 /* bool: there is room for this ray's hit. */
 static ir_ref has_room(walk *w, const walk_position *at)
 {
-    return ir_lt(w->t.f, number_of(w, at), t_u32(&w->t, HITS_REMEMBERED));
+    return ir_lt(w->t.f, walk_order(w, at), t_u32(&w->t, HITS_REMEMBERED));
 }
 
 /* The word of BUFFER_SAMPLES with word c of the hit with this number. */
@@ -40,7 +35,7 @@ void hit_remember(walk *w, const lane *l, const walk_position *at, const walk_hi
     ir_func *f = w->t.f;
     if (!remembers(w) || w->pass != RENDER_REPLAY)
         return;
-    ir_ref number = number_of(w, at), words[] = {hit->t, hit->entry, hit->b.x, hit->b.y, hit->level};
+    ir_ref number = walk_order(w, at), words[] = {hit->t, hit->entry, hit->b.x, hit->b.y, hit->level};
     words[1] = ir_select(f, hit->valid, hit->entry, t_u32(&w->t, PLAN_NONE));
     ir_if(f, ir_and(f, has_room(w, at), ir_gt(f, at->tmax, t_f32(&w->t, 0))));
     for (uint32_t c = 0; c < plan_hit_words(w->plan); c++)
@@ -58,7 +53,7 @@ void hit_recall(walk *w, const lane *l, const walk_position *at, ir_ref again)
     walk_known *k = &w->known;
     k->recalls_hit = true;
     k->hit_recalled = ir_and(f, ir_and(f, again, has_room(w, at)), ir_gt(f, at->tmax, t_f32(t, 0)));
-    ir_ref number = ir_select(f, k->hit_recalled, number_of(w, at), t_u32(t, 0)), words[5];
+    ir_ref number = ir_select(f, k->hit_recalled, walk_order(w, at), t_u32(t, 0)), words[5];
     for (uint32_t c = 0; c < plan_hit_words(w->plan); c++)
         words[c] = ir_load(f, c == 1 || c == 4 ? IR_U32 : IR_F32, BUFFER_SAMPLES, word(w, l, at, number, c));
     k->hit.valid = ir_ne(f, words[1], t_u32(t, PLAN_NONE));

@@ -10,9 +10,11 @@ bool walk_tracks(const walk *w)
            w->pass != RENDER_TAPE;
 }
 
+ir_ref walk_order(const walk *w, const walk_position *at) { return w->volumetric ? at->event : at->depth; }
+
 ir_ref walk_begins(walk *w, const walk_position *at)
 {
-    return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
+    return ir_eq(w->t.f, walk_order(w, at), t_u32(&w->t, 0));
 }
 
 ir_ref walk_number(const walk *w, const walk_position *at)

@@ -121,9 +121,8 @@ typedef struct walk_wants {
     bool moving_reference; /* emitter_moved sees lights, also delta lights, from a point that moves */
 } walk_wants;
 
-enum {
-    DIRECT_SEGMENTS = 2
-}; /* of the longest path of direct light: from the sensor to a surface, to a light */
+/* Of the longest path of direct light: from the sensor to a surface, to a light. */
+enum { DIRECT_SEGMENTS = 2 };
 
 struct walk {
     tracer t;
@@ -327,6 +326,9 @@ walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);
 ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
 /* u32: the number, from 0 on, of the vertex among those of the path that may sample a light. */
 ir_ref walk_number(const walk *w, const walk_position *at);
+/* u32: the number, from 0 on, of the vertex along the path. Vertices that light goes straight through count.
+ */
+ir_ref walk_order(const walk *w, const walk_position *at);
 /* The longest path in segments; negative: there is none. */
 int32_t walk_longest(const walk *w);
 /* A block of the random numbers of a sample of the lane's pixel. */
