@@ -161,7 +161,7 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (s->volumetric && replay)
         return refused_by_volumetric(s, parameter);
     const emitter_class *light = light_moved_by(s, parameter);
-    if (s->volumetric && (moved || light))
+    if (s->volumetric && s->method != METHOD_TAPE && (moved || light))
         return "those of what moves are not implemented for radiative backpropagation in media";
     if (s->own && (camera || moved || light))
         return "those of what moves are not there for an application's integrator: its rays are detached";
@@ -170,8 +170,9 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (s->light_tracing)
         return refused_by_light_tracing(
             s, parameter, camera || moved || p->turns || p->curves || (light && !light->environment));
-    if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
-        return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for "
-               "the tape";
+    if (s->method == METHOD_TAPE &&
+        (moved || p->slot >= PLAN_ARRAY_SLOT || (light && (light->environment || s->volumetric))))
+        return "those of what moves or turns the sky, of attributes of meshes and, in media, of places of "
+               "lights, are not implemented for the tape";
     return NULL;
 }

@@ -68,6 +68,7 @@ typedef struct range_words {
 static range_words words_of(const bl_job *job, const job_work_desc *w, render_pass pass, job_range tile,
                             job_range r)
 {
+    bool unknown = w->form == BL_FORM_TWO_WALK || w->form == BL_FORM_ONE_IMAGE;
     return (range_words){{
         [UNIFORM_FIRST_LANE] = r.first_lane,
         [UNIFORM_LANE_COUNT] = r.lane_count,
@@ -86,7 +87,7 @@ static range_words words_of(const bl_job *job, const job_work_desc *w, render_pa
         [UNIFORM_TILE_SLOTS] = pass == RENDER_EDGES_PATH_FORWARD ? w->film_spp : job_range_paths(tile),
         [UNIFORM_BATCH] = job->plan->batch_pixels ? plan_batch_word(job->plan) : 0,
         [UNIFORM_BATCH_PIXELS] = job->plan->batch_pixels,
-        [UNIFORM_UNKNOWN] = w->form == BL_FORM_TWO_WALK || w->form == BL_FORM_ONE_IMAGE,
+        [UNIFORM_UNKNOWN] = pass == RENDER_TAPE ? job->tape_room : unknown,
     }};
 }
 

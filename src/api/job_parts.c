@@ -218,8 +218,10 @@ bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
     TRY(job_reserve_film(job, w->pass, job_everything(w, job_pixels(job)).lane_count, err));
     if (keeps_samples(w))
         TRY(gradient_form_reserve(job, w, err));
-    if (keeps_tape(job, w))
+    if (keeps_tape(job, w)) {
+        TRY(tape_check_recorded(job, err));
         TRY(tape_reserve(job, w, err));
+    }
     if (job->plan->update_count)
         TRY(job_kernel(job, RENDER_UPDATE, &made, err));
     if (job->plan->table_builds.count)

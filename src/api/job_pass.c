@@ -165,6 +165,17 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
     return BL_OK;
 }
 
+/* Runs the pass of the integrator `tape`, and repeats it where a path has not found room. */
+static bl_result run_tape(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    for (bool fits = false; !fits;) {
+        TRY(tape_write(job, w, &fits, stats, err));
+        if (!fits)
+            TRY(job_prepare(job, w, stats, err));
+    }
+    return tape_read(job, w, stats, err);
+}
+
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     BL_ASSERT(w->spp > 0 && w->strips > 0, "%u samples in %u strips", w->spp, w->strips);
@@ -177,7 +188,7 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     bool splats = job_splats(job, w->pass);
     TRY(splats ? run_splats(job, w, stats, err) : job_prepare(job, w, stats, err));
     if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
-        TRY(tape_run(job, w, stats, err));
+        TRY(run_tape(job, w, stats, err));
     else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
         TRY(gradient_form_run(job, w, stats, err));
     else if (!splats)

@@ -84,8 +84,11 @@ enum {
     SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 3) * REMEMBERED_MOST + 5 * HITS_REMEMBERED
 };
 /* Of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words, of which five colours
- * have the channels of light. */
-static inline uint32_t tape_vertex_words(uint32_t channels) { return 63 + 5 * channels; }
+ * have the channels of light; in volumetric walks six more, or counts by channel. */
+static inline uint32_t tape_vertex_words(uint32_t channels, bool volumetric)
+{
+    return volumetric ? 82 + 11 * channels : 63 + 5 * channels;
+}
 
 /* BUFFER_ADJOINT where lanes are listed: of each, a row with dL/dI of one sample, times the sample's weight
  * (a f32 for each channel of the film); behind all of these, of each, a row as long with: */
@@ -154,7 +157,9 @@ enum render_uniform {
     UNIFORM_BATCH_PIXELS, /* and how many pixels it has */
     UNIFORM_UNKNOWN,      /* of RENDER_REPLAY: 1: dL/dI follows from the image of this pass */
     UNIFORM_COUNT,
-    UNIFORM_CHAIN_PHASE = UNIFORM_HALVES,      /* of passes of Metropolis chains: enum chain_phase, */
+    UNIFORM_TAPE_ROOM = UNIFORM_UNKNOWN,  /* of RENDER_TAPE: BUFFER_SAMPLES has room for so many vertices of
+                                             each  sample */
+    UNIFORM_CHAIN_PHASE = UNIFORM_HALVES, /* of passes of Metropolis chains: enum chain_phase, */
     UNIFORM_CHAIN_STEP = UNIFORM_FIRST_SAMPLE, /* the number that names the step's random numbers, */
     UNIFORM_CHAIN_LAST = UNIFORM_LAST_SAMPLE,  /* 1: it is the last step, */
     UNIFORM_CHAIN_LANES = UNIFORM_TILE_SLOTS,  /* and how many lanes there are in all */

@@ -455,6 +455,28 @@ static void other_integrators_are_recorded(void **state)
     vulkan_app_buffer_destroy(&app, &b);
 }
 
+/* In media the size of a tape is known when its paths have been walked. */
+static void tapes_in_media_are_refused(void **state)
+{
+    (void)state;
+    static const char fog[] =
+        "<scene version='3.0.0'><integrator type='tape'/><sensor type='perspective'><film type='hdrfilm'>"
+        "<integer name='width' value='4'/><integer name='height' value='4'/></film></sensor>"
+        "<shape type='sphere'><point name='center' value='0,0,4'/><bsdf type='null'/>"
+        "<medium type='homogeneous' id='fog' name='interior'/></shape><emitter type='constant'/></scene>";
+    static const char *const name = "fog.albedo.value.value";
+    bl_job *job;
+    bl_scene *foggy = scene_device_load(&device, fog, NULL);
+    vulkan_app_buffer b = storage(4 * 4 * 3 * sizeof(float));
+    SCENE_MUST(&device,
+               bl_job_create(theirs, foggy, &(bl_job_desc){.parameters = &name, .parameter_count = 1}, &job));
+    bl_vulkan_gradient_desc desc = {.pass = {.spp = 2, .seed = SEED}, .adjoint = pixels_of(&b, 0, 0)};
+    scene_device_refused(&device, bl_job_prepare_gradient(job, &desc, NULL), BL_ERROR_UNSUPPORTED, "tape");
+    vulkan_app_buffer_destroy(&app, &b);
+    bl_job_destroy(job);
+    bl_scene_destroy(foggy);
+}
+
 /* ---- values that the caller's commands change ---- */
 
 static void changed_values_are_followed(void **state)
@@ -732,6 +754,7 @@ int main(void)
         cmocka_unit_test(gradients_take_images_as_weights),
         cmocka_unit_test(losses_are_differentiated),
         cmocka_unit_test(other_integrators_are_recorded),
+        cmocka_unit_test(tapes_in_media_are_refused),
         cmocka_unit_test(changed_values_are_followed),
         cmocka_unit_test(a_missing_barrier_is_seen),
         cmocka_unit_test(submissions_wait_and_signal),

@@ -151,7 +151,7 @@ const render_class integrator_prb_detached = {
                "prb; directions that mirrors and smooth glass make stay"}};
 const render_class integrator_tape = {
     .plugin = {PLUGIN_INTEGRATOR, "tape", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
-               "path, differentiated in reverse mode over stored vertices: memory grows with depth"}};
+               "path, in media volpath, in reverse mode over stored vertices: memory grows with depth"}};
 const render_class integrator_rb = {
     .plugin = {PLUGIN_INTEGRATOR, "rb", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "path, differentiated by radiative backpropagation: quadratic in depth"}};

@@ -8,8 +8,19 @@
  *     R(k) = own light(k) + value(k) / density(k) * R(k + 1).
  *
  * The derivative with respect to value(k) is then throughput(k) / density(k) * R(k + 1), without a division
- * by the value. Derivatives are those of path/adjoint.c. The tape has no media, and no surfaces or rays that
- * move.
+ * by the value. Derivatives are those of path/adjoint.c. In media the flight up to a vertex is stored with
+ * the vertex: its ends, its weight, what the medium emits along it, and the transmittance toward the sampled
+ * light. Then
+ *
+ *     R(k) = emitted(k) + weight(k) * (own light(k) + value(k) / density(k) * R(k + 1)).
+ *
+ * Points along a flight are not stored: they follow from its ends and from random numbers that are named, not
+ * drawn. No ray is traced, but toward lights behind a surface that lets light through and whose own gradient
+ * is wanted. The tape has no surfaces or rays that move.
+ *
+ * A path among surfaces has max_depth vertices at most. In media it also crosses surfaces that are not there,
+ * as often as it likes; so vertices behind UNIFORM_TAPE_ROOM are counted and not stored, and src/api/tape.c
+ * walks again with more room.
  *
  * Invariant: one function, pass_vertex, both stores and loads a vertex, so both see the same words in the
  * same order. */
@@ -22,7 +33,9 @@
 typedef struct tape_vertex {
     walk_vertex v;
     contribution k;
-    color whole;        /* throughput before it times the sample's weight; 0 where a factor was 0 */
+    color whole;        /* throughput before it, and before the flight that leads there, times the sample's
+                           weight; 0 where a factor was 0 */
+    color emitted;      /* in media: light that the medium emits along that flight */
     color own;          /* light that the vertex contributes */
     ir_ref inverse_pdf; /* 1 / (density of the sample * survival probability) */
 } tape_vertex;
@@ -32,20 +45,23 @@ typedef struct tape {
     walk *w;
     const lane *l;
     ir_ref sample;
+    ir_ref vertex; /* u32: its number along the path */
     ir_ref plane;  /* u32: of the vertex's first word */
     uint32_t word; /* how many have passed */
     bool writes;   /* they are stored; else loaded */
 } tape;
 
+static uint32_t words_of(const walk *w) { return tape_vertex_words(w->t.channels, w->volumetric); }
+
 static ir_ref vertex_plane(walk *w, ir_ref vertex)
 {
-    return t_offset(&w->t, ir_mul(w->t.f, vertex, t_u32(&w->t, tape_vertex_words(w->t.channels))), 1);
+    return t_offset(&w->t, ir_mul(w->t.f, vertex, t_u32(&w->t, words_of(w))), 1);
 }
 
 /* The next word: stored from *r, or loaded into it. */
 static void value(tape *p, ir_type type, ir_ref *r)
 {
-    BL_ASSERT(p->word < tape_vertex_words(p->w->t.channels), "%u words of a vertex on the tape", p->word);
+    BL_ASSERT(p->word < words_of(p->w), "%u words of a vertex on the tape", p->word);
     ir_func *f = p->w->t.f;
     ir_ref at = kernel_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
     if (p->writes)
@@ -64,6 +80,12 @@ static void colour(tape *p, color *v)
 {
     for (uint32_t c = 0; c < p->w->t.channels; c++)
         value(p, IR_F32, &v->c[c]);
+}
+
+static void counts(tape *p, ir_ref zeros[COLOR_MOST])
+{
+    for (uint32_t c = 0; c < p->w->t.channels; c++)
+        value(p, IR_U32, &zeros[c]);
 }
 
 /* si: the surface at the vertex, which carries the light if the light was hit. */
@@ -94,11 +116,53 @@ static void surface_of(tape *p, interaction *si)
     value(p, IR_F32, &si->b.x), value(p, IR_F32, &si->b.y);
 }
 
+/* The flight that leads to the vertex. What a stretch has besides follows from these. */
+static void flight(tape *p, tape_vertex *x)
+{
+    walk *w = p->w;
+    walk_flight *fl = &x->v.flight;
+    walk_stretch *s = &fl->s;
+    if (p->writes)
+        s->medium = ir_select(w->t.f, s->there, s->medium, t_u32(&w->t, 0));
+    if (p->writes && ir_is_none(fl->mean)) /* no medium is heterogeneous */
+        fl->mean = t_f32(&w->t, 0);
+    value(p, IR_U32, &s->medium), vector(p, &s->o), vector(p, &s->d), value(p, IR_F32, &s->limit);
+    value(p, IR_BOOL, &fl->collides), value(p, IR_F32, &fl->t), value(p, IR_F32, &fl->mean);
+    colour(p, &fl->weight), counts(p, fl->zeros);
+    if (emission_any(w))
+        colour(p, &x->emitted);
+    if (!p->writes)
+        *s = stretch_in(w, s->medium, s->o, s->d, s->limit, p->sample, stretch_key(w, p->vertex, 0));
+}
+
+/* What lies between the vertex and the light that it has sampled. */
+static void shadow(tape *p, walk_vertex *v)
+{
+    walk_shadow *s = &v->shadow;
+    if (!shadow_is_wanted(p->w))
+        return;
+    value(p, IR_F32, &v->light_weight), vector(p, &v->light_d);
+    colour(p, &s->product), counts(p, s->zeros);
+    if (shadow_draws_point(p->w))
+        value(p, IR_U32, &s->point.medium), value(p, IR_F32, &s->point.distance),
+            value(p, IR_F32, &s->point.length);
+    else
+        value(p, IR_U32, &s->stages);
+    if (!p->writes)
+        s->open = v->light.there;
+    if (!p->writes && shadow_draws_point(p->w)) /* no stage is met again */
+        s->stages = t_u32(&p->w->t, 0);
+}
+
 /* All words of a vertex, to the tape or from it. */
 static void pass_vertex(tape *p, tape_vertex *x)
 {
     walk_vertex *v = &x->v;
     bool lights = p->w->plan->scene->emitters.count > 0;
+    if (p->w->media)
+        flight(p, x);
+    if (p->w->volumetric)
+        value(p, IR_F32, &v->collision_z);
     surface_of(p, &v->si);
     value(p, IR_BOOL, &v->goes_on);
     value(p, IR_U32, &v->bsdf_class), value(p, IR_U32, &v->bsdf_record);
@@ -110,7 +174,12 @@ static void pass_vertex(tape *p, tape_vertex *x)
         light(p, &v->hit, &v->si), value(p, IR_F32, &v->hit_mis);
     if (lights && p->w->next_event) {
         light(p, &v->light, &v->si);
-        colour(p, &x->k.light_radiance), value(p, IR_F32, &x->k.light_scale.c[0]);
+        colour(p, &x->k.light_radiance);
+        if (p->w->volumetric) {
+            colour(p, &x->k.light_scale), shadow(p, v);
+            return;
+        }
+        value(p, IR_F32, &x->k.light_scale.c[0]);
         x->k.light_scale = color_all(x->k.light_scale.c[0]);
     }
 }
@@ -127,6 +196,7 @@ static tape_vertex empty_vertex(walk *w)
     x.v.light.sampled = w->next_event;
     x.v.light_weight = zero;
     x.k.hit_radiance = color_all(zero); /* used by attached weights only */
+    x.emitted = x.k.hit_radiance;
     return x;
 }
 
@@ -145,19 +215,48 @@ static void state_store(walk *w, loop_state *s, store_state *p)
     state_color(s, &w->t, &p->L), state_film(w, s, &p->sum);
 }
 
+/* The flight up to a vertex of a path in media. */
+static void fly(walk *w, store_state *p, tape_vertex *x)
+{
+    tracer *t = &w->t;
+    if (emission_any(w)) {
+        x->emitted = emission_radiance(w, &x->v.flight, false);
+        p->L = color_add(t, p->L, color_mul(t, throughput_whole(w, &p->b), x->emitted));
+    }
+    throughput_fly(w, &x->v, &p->b);
+}
+
+/* Stores a vertex, where there is room for it. */
+static void keep(tape *to, tape_vertex *x)
+{
+    walk *w = to->w;
+    ir_func *f = w->t.f;
+    if (!w->volumetric) {
+        pass_vertex(to, x);
+        return;
+    }
+    ir_if(f, ir_lt(f, to->vertex, ir_uniform(f, IR_U32, UNIFORM_TAPE_ROOM)));
+    pass_vertex(to, x);
+    ir_else(f);
+    ir_endif(f);
+}
+
 /* One vertex, visited and stored. Returns whether the path goes on. */
 static ir_ref record(walk *w, const lane *l, store_state *p)
 {
     tracer *t = &w->t;
     tape_vertex x = {.v = walk_visit(w, p->at)};
+    ir_ref vertex = walk_order(w, &p->at);
+    x.whole = walk_weigh(w, p->at, throughput_whole(w, &p->b));
+    if (w->media)
+        fly(w, p, &x);
     x.k = contribute(w, &x.v, &p->at, &p->b);
     x.own = color_add(t, x.k.hit, x.k.light);
-    x.whole = walk_weigh(w, p->at, throughput_whole(w, &p->b));
     p->L = color_add(t, p->L, color_mul(t, throughput_whole(w, &p->b), x.own));
     passage onward = throughput_pass(w, p->at.depth, &x.v, x.k.for_sample, &p->b);
     x.inverse_pdf = onward.inverse_pdf;
-    tape to = {w, l, p->at.sample, vertex_plane(w, p->at.depth), 0, true};
-    pass_vertex(&to, &x);
+    tape to = {w, l, p->at.sample, vertex, vertex_plane(w, vertex), 0, true};
+    keep(&to, &x);
     p->at = walk_next(w, p->at, &x.v, onward.alive);
     return onward.alive;
 }
@@ -172,7 +271,7 @@ static void finish_path(walk *w, const lane *l, store_state *p, ir_ref alive)
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ended);
     ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, 0)),
-             ir_select(f, finite, p->at.depth, t_u32(t, 0)));
+             ir_select(f, finite, walk_order(w, &p->at), t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
     ir_ref add = ir_and(f, ended, finite);
@@ -189,7 +288,7 @@ static void finish_path(walk *w, const lane *l, store_state *p, ir_ref alive)
 
 bl_result kernel_tape(walk *w, ir_module *m)
 {
-    BL_ASSERT(w->pass == RENDER_TAPE && !w->volumetric, "a tape of media, or in pass %d", (int)w->pass);
+    BL_ASSERT(w->pass == RENDER_TAPE && !w->bends, "a tape of rays that bend, or in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
@@ -214,6 +313,27 @@ bl_result kernel_tape(walk *w, ir_module *m)
 
 /* ---- loading: from the last vertex to the first ---- */
 
+/* Backpropagates the flight up to a vertex, and what the medium emits on its way. *incoming: in, the radiance
+ * that the vertex sends on; out, the radiance that arrives where the flight begins. */
+static void reverse_flight(walk *w, const tape_vertex *x, color dL, ir_ref there, color *incoming)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_flight *fl = &x->v.flight;
+    arrivals none = {0};
+    color before = color_mul(t, x->whole, dL),
+          missing = color_mul(t, before, color_mul(t, fl->weight, *incoming)),
+          passed = throughput_flown(w, &x->v), to_come;
+    for (uint32_t c = 0; c < t->channels; c++)
+        to_come.c[c] = ir_select(f, ir_eq(f, fl->zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
+    flight_adjoint(w, fl, there, to_come, missing, &none);
+    *incoming = color_mul(t, passed, *incoming);
+    if (!emission_any(w))
+        return;
+    emission_adjoint(w, fl, there, x->emitted, before, &none);
+    *incoming = color_add(t, *incoming, x->emitted);
+}
+
 /* Backpropagates through vertex number `vertex` of the path, where `there`. *incoming: in, the radiance that
  * arrives there; out, the radiance that arrives at the vertex before. */
 static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *incoming)
@@ -221,16 +341,23 @@ static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *in
     walk *w = from->w;
     tracer *t = &w->t;
     tape_vertex x = empty_vertex(w);
-    from->plane = vertex_plane(w, vertex);
+    from->vertex = vertex, from->plane = vertex_plane(w, vertex);
     pass_vertex(from, &x);
-    x.v.frame = surface_frame(t, &x.v.si);
-    color arrived = color_scale(t, *incoming, x.inverse_pdf), onward = color_mul(t, x.whole, arrived);
+    x.v.frame = walk_frame(w, &x.v, &x.v.si);
+    color whole = w->media ? color_mul(t, x.whole, throughput_flown(w, &x.v)) : x.whole;
+    color arrived = color_scale(t, *incoming, x.inverse_pdf), onward = color_mul(t, whole, arrived);
     x.k.onward = &onward;
-    replay_state p = {.b = throughput_start(w)};
-    p.b.beta = x.whole;
+    replay_state p = {.at = walk_before(w, from->sample), .b = throughput_start(w)};
+    p.b.beta = whole;
+    if (w->volumetric)
+        p.at.event = vertex;
+    if (w->media)
+        p.at.medium = ir_select(t->f, x.v.flight.s.there, x.v.flight.s.medium, t_u32(t, 0));
     arrivals none = arrivals_start(w, &p, &x.v);
     adjoint(w, &p, &(vertex_adjoint){&x.v, &x.k, dL, there}, &none);
     *incoming = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
+    if (w->media)
+        reverse_flight(w, &x, dL, there, incoming);
 }
 
 bl_result kernel_tape_adjoint(walk *w, ir_module *m)

@@ -54,7 +54,8 @@ static bool is_differentiated(const walk *w)
 {
     bool gradient = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT,
          values = w->pass == RENDER_FORWARD || w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED;
-    return (gradient || values) && shadow_is_wanted(w);
+    bool tape = w->pass == RENDER_TAPE || w->pass == RENDER_TAPE_ADJOINT;
+    return (gradient || tape || values) && shadow_is_wanted(w);
 }
 
 /* Media are all that changes: one point says how, and the way need not be gone again. */
