@@ -94,6 +94,7 @@ typedef struct plan {
     bool edge_turns;     /* silhouettes have curves along which normals turn away (shape/silhouette_turn.c) */
     bool edge_cuts;      /* curves in which clip planes of the sensor cut surfaces are sampled, too */
     bool edge_seams;     /* borders of meshes coincide (shape/silhouette_seams.c) */
+    bool edge_crossings; /* shapes go through each other (shape/silhouette_crossing.c) */
     uint32_t edge_mirrors;      /* flat mirrors in which the sensor may see edges */
     bool drt;                   /* the extinction's gradient by differential ratio tracking
                                        (integrator/media/differential_ratio_tracking.c); set before tracing */

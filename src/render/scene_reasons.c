@@ -281,7 +281,7 @@ void render_add_reasons(render_scene *s)
                         memory_need_zeroed(s->shapes.count + 1, sizeof *m.crossings),
                         memory_need_zeroed(s->instances.count + 1, sizeof *m.instances)};
     if (edges_differentiated(s)) {
-        silhouette_have_seams(s, m.seams), shapes_find_crossings(s, m.crossings);
+        silhouette_have_seams(s, m.seams), shapes_find_left_crossings(s, m.crossings);
         silhouette_have_instance_seams(s, m.instances, m.apart);
     }
     add_place_reasons(s, &m);

@@ -40,8 +40,10 @@ typedef struct moving {
 } moving;
 
 static const char *sensor = "", *of_integrator = "";
+static double before;
 
 void edge_case_sensor(const char *xml) { sensor = xml; }
+void edge_case_before(double by) { before = by; }
 void edge_case_integrator(const char *xml) { of_integrator = xml; }
 
 static moving load(const edge_case *c, const char *integrator, const char *folder)
@@ -68,6 +70,9 @@ static moving load(const edge_case *c, const char *integrator, const char *folde
         m.along[i] = m.count != 16          ? (float)c->along[i % 3]
                      : i % 4 == 3 && i < 12 ? (float)c->along[i / 4]
                                             : 0;
+    for (uint32_t i = 0; i < m.count; i++)
+        m.start[i] += (float)before * m.along[i];
+    SCENE_MUST(device, bl_job_set_parameter(m.job, m.parameter, m.start));
     return m;
 }
 

@@ -26,6 +26,8 @@ typedef struct edge_case {
 void edge_case_sensor(const char *xml);
 /* More parameters of the integrator. */
 void edge_case_integrator(const char *xml);
+/* How far, in the cases that follow, parameters have moved since the scene was loaded; 0 at the beginning. */
+void edge_case_before(double by);
 /* Runs one case. folder: with the files that scenes name; integrator: a plugin's name. */
 void edge_case_expect(scene_device *device, const char *folder, const char *integrator, const edge_case *c);
 

@@ -229,6 +229,8 @@ uint32_t shape_put_words(render_scene *s, const void *data, size_t bytes);
 /* Adds the mesh to the scene as the last shape, and frees it in any case. make_normals: vertex normals are
  * generated from the mesh in world space, where angles may differ from those in the file. */
 bl_result mesh_add(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals, bl_error *err);
+/* The vertices of a face, as the parameters hold them. data: words of the mesh. May run differentiated. */
+void mesh_face_vertices(tracer *t, ir_ref data, ir_ref face, vec3 out[3]);
 
 /* ---- shape/heights.c: meshes whose positions follow from heights over a grid ---- */
 

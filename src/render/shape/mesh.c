@@ -317,6 +317,17 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
     si->dp_du = v3_select(t, good, du, any.s), si->dp_dv = v3_select(t, good, dv, any.t);
 }
 
+void mesh_face_vertices(tracer *t, ir_ref data, ir_ref face, vec3 out[3])
+{
+    ir_ref index[3], p[3];
+    vertex_indices(t, data, face, index);
+    for (int k = 0; k < 3; k++) {
+        mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
+        mesh_vertex(t, &positions, index[k], p);
+        out[k] = vec3_at(p);
+    }
+}
+
 /* A vertex of a triangle, and the edges from it to the other two vertices. */
 typedef struct triangle {
     vec3 v0, e1, e2;
@@ -325,15 +336,9 @@ typedef struct triangle {
 /* The triangle, with the vertex positions that the parameters hold. */
 static triangle moved_triangle(tracer *t, ir_ref data, ir_ref face)
 {
-    ir_ref index[3], p[3][3];
-    vertex_indices(t, data, face, index);
-    for (int k = 0; k < 3; k++) {
-        mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
-        mesh_vertex(t, &positions, index[k], p[k]);
-    }
-    triangle r = {.v0 = vec3_at(p[0])};
-    r.e1 = v3_sub(t, vec3_at(p[1]), r.v0), r.e2 = v3_sub(t, vec3_at(p[2]), r.v0);
-    return r;
+    vec3 p[3];
+    mesh_face_vertices(t, data, face, p);
+    return (triangle){p[0], v3_sub(t, p[1], p[0]), v3_sub(t, p[2], p[0])};
 }
 
 /* Barycentrics of the point where the line of the ray meets the plane of the triangle. They are

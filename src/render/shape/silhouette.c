@@ -68,6 +68,11 @@ static ir_ref piece_turns(tracer *t, ir_ref edge)
     return ir_eq(t->f, t_word(t, edge, EDGE_OTHER), t_u32(t, EDGE_TURNS));
 }
 
+static ir_ref crosses(tracer *t, const silhouette_place *at)
+{
+    return ir_eq(t->f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, CARRIER_CROSSES));
+}
+
 /* Puts s in the place of `of` where its kind of shape is the carrier's. */
 static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette_point *of)
 {
@@ -115,6 +120,13 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
         ir_endif(f);
         join(t, branch, &own, &s);
     }
+    if (t->plan->edge_crossings) {
+        ir_ref branch = ir_if(f, crosses(t, at));
+        silhouette_point own = silhouette_crossing(t, edge_of(t, at), o, at->along);
+        ir_else(f);
+        ir_endif(f);
+        join(t, branch, &own, &s);
+    }
     if (levels) {
         s.p = v3_point_by_map(t, level, LEVEL_TO_WORLD, s.p);
         s.along = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.along);
@@ -125,14 +137,20 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
 
 /* ---- the surface on both sides ---- */
 
-/* The entry of a primitive, whose number in the scene is given. */
-static ir_ref entry_of(tracer *t, ir_ref primitive)
+/* Ends the branch in which `own` was found, and puts it in the place of `of`. */
+static void join_sides(tracer *t, ir_ref branch, const silhouette_sides *own, silhouette_sides *of)
 {
     ir_func *f = t->f;
-    ir_ref entries = t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)), words = t_u32(t, BVH_ENTRY_WORDS),
-           count = t_word(t, t_word(t, t_u32(t, 0), HEADER_SILHOUETTES), SILHOUETTE_PRIMITIVES);
-    ir_ref place = ir_add(f, ir_add(f, entries, ir_mul(f, words, count)), primitive);
-    return ir_add(f, entries, ir_mul(f, words, t_word(t, place, 0)));
+    ir_else(f);
+    ir_endif(f);
+    for (int i = 0; i < 2; i++) {
+        of->known[i] = ir_phi(f, branch, own->known[i], of->known[i]);
+        of->primitive[i] = ir_phi(f, branch, own->primitive[i], of->primitive[i]);
+        of->b[i].x = ir_phi(f, branch, own->b[i].x, of->b[i].x);
+        of->b[i].y = ir_phi(f, branch, own->b[i].y, of->b[i].y);
+    }
+    of->edge_on = ir_phi(f, branch, own->edge_on, of->edge_on);
+    of->toward = v3_phi(t, branch, own->toward, of->toward);
 }
 
 silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
@@ -140,33 +158,34 @@ silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3
     ir_func *f = t->f;
     ir_ref level = level_of(t, at), none = t_u32(t, 0), zero = t_f32(t, 0), no = ir_bool(f, false),
            mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
-    bool levels = !ir_is_none(level);
+    bool levels = !ir_is_none(level), meshes = t->plan->scene->kind_used[SHAPE_TRIANGLES];
     silhouette_sides s = {
         {no, no}, {none, none}, .b = {{zero, zero}, {zero, zero}}, .edge_on = no, .toward = v3_zero(t)};
-    if (!t->plan->scene->kind_used[SHAPE_TRIANGLES])
+    if (!meshes && !t->plan->edge_crossings)
         return s;
+    s.shift[0] = s.shift[1] = s.toward;
     vec3 o = levels ? v3_point_by_map(t, level, LEVEL_TO_GROUP, viewpoint) : viewpoint;
     ir_ref data = t_word(t, shape_of(t, at), SHAPE_DATA), edge = edge_of(t, at), turns = piece_turns(t, edge);
-    for (int k = 0; k < (t->plan->edge_turns ? 2 : 1); k++) {
+    for (int k = 0; k < (!meshes ? 0 : t->plan->edge_turns ? 2 : 1); k++) {
         ir_ref is = ir_and(f, mesh, k ? turns : ir_not(f, turns)), branch = ir_if(f, is);
         silhouette_sides own = k ? silhouette_turn_sides(t, data, edge, o, at->along)
                                  : silhouette_edge_sides(t, data, edge, o, at->along);
-        ir_else(f);
-        ir_endif(f);
-        for (int i = 0; i < 2; i++) {
-            s.known[i] = ir_phi(f, branch, own.known[i], s.known[i]);
-            s.primitive[i] = ir_phi(f, branch, own.primitive[i], s.primitive[i]);
-            s.b[i].x = ir_phi(f, branch, own.b[i].x, s.b[i].x);
-            s.b[i].y = ir_phi(f, branch, own.b[i].y, s.b[i].y);
-        }
-        s.edge_on = ir_phi(f, branch, own.edge_on, s.edge_on);
-        s.toward = v3_phi(t, branch, own.toward, s.toward);
+        join_sides(t, branch, &own, &s);
+    }
+    if (t->plan->edge_crossings) {
+        ir_ref branch = ir_if(f, crosses(t, at));
+        silhouette_sides own = silhouette_crossing_sides(t, edge, o, at->along);
+        join_sides(t, branch, &own, &s);
+        for (int i = 0; i < 2; i++)
+            s.shift[i] = v3_phi(t, branch, own.shift[i], s.shift[i]);
     }
     for (int i = 0; i < 2; i++)
-        s.entry[i] = entry_of(t, s.primitive[i]);
+        s.entry[i] = silhouette_entry(t, s.primitive[i]);
     s.level = level;
     if (levels)
         s.toward = v3_covector_by_map(t, level, LEVEL_TO_GROUP, s.toward);
+    for (int i = 0; i < 2 && levels && t->plan->edge_crossings; i++)
+        s.shift[i] = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.shift[i]);
     return s;
 }
 
@@ -214,7 +233,8 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpo
 {
     ir_func *f = t->f;
     ir_ref level = level_of(t, at);
-    p = v3_detach(t, p);
+    const vec3 stays = v3_detach(t, p);
+    p = stays;
     if (t->plan->moves & MOVE_POSITIONS && t->plan->scene->kind_used[SHAPE_TRIANGLES]) {
         ir_ref mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES)),
                branch = ir_if(f, mesh), edge = edge_of(t, at), data = t_word(t, shape_of(t, at), SHAPE_DATA);
@@ -244,6 +264,13 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpo
         ir_ref mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES)),
                branch = ir_if(f, ir_and(f, mesh, piece_turns(t, edge_of(t, at))));
         vec3 own = moved_turn(t, at, viewpoint);
+        ir_else(f);
+        ir_endif(f);
+        p = v3_phi(t, branch, own, p);
+    }
+    if (t->plan->edge_crossings) {
+        ir_ref branch = ir_if(f, crosses(t, at));
+        vec3 own = silhouette_crossing_moved(t, edge_of(t, at), level, stays);
         ir_else(f);
         ir_endif(f);
         p = v3_phi(t, branch, own, p);

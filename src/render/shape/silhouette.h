@@ -54,9 +54,18 @@ bool silhouette_into_face(const float *from, const float *to, const float *oppos
 
 /* ---- crossings.c ---- */
 
-/* Sets has[i] where the surface of shape i goes through that of another shape of its group. The search
- * ends after some millions of pairs of triangles. */
-void shapes_find_crossings(const render_scene *s, bool *has);
+/* Two shapes of one group whose surfaces go through each other, and the pairs of their primitives that may
+ * have a part of the curve. */
+typedef struct shape_crossing {
+    uint32_t shape[2];
+    silhouette_pieces pieces; /* owned */
+} shape_crossing;
+typedef ARRAY(shape_crossing) shape_crossings;
+/* Lists what is sampled, of triangles, disks and spheres. The search ends after some millions of pairs. */
+void shapes_list_crossings(const render_scene *s, shape_crossings *out);
+/* Sets has[i] where the surface of shape i goes through that of another shape of its group, and the curve is
+ * not sampled. */
+void shapes_find_left_crossings(const render_scene *s, bool *has);
 
 /* ---- silhouette_seams.c ---- */
 
@@ -100,16 +109,18 @@ typedef struct silhouette_point {
 /* backwards: silhouette_query.backwards. */
 silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint, bool backwards);
 
-/* The surface on both sides of a curve of a mesh, which no ray needs to find: [0] on the side of the surface;
- * [1] on the other, where the curve is not closed. Of shapes that are no meshes it is not known. */
+/* The surface on both sides of a curve of a mesh, and of one in which shapes go through each other, which no
+ * ray needs to find: [0] on the side of the surface; [1] on the other, where the curve is not closed. Of
+ * silhouettes of shapes that are no meshes it is not known. */
 typedef struct silhouette_sides {
     ir_ref known[2];     /* bool; the other fields are valid references in any case */
     ir_ref primitive[2]; /* u32: number in the scene, */
     ir_ref entry[2];     /* and the word of its entry */
     ir_ref level;        /* as in walk_hit */
     vec2 b[2];           /* coordinates on the primitive */
-    ir_ref edge_on;      /* bool: a side is seen edge-on, which is as good as not at all */
-    vec3 toward;         /* leads away from both surfaces, toward the viewpoint's side */
+    vec3 shift[2];  /* of a sphere: from the curve's point to that beside it; where plan.edge_crossings */
+    ir_ref edge_on; /* bool: a side is seen edge-on, which is as good as not at all */
+    vec3 toward;    /* leads away from both surfaces, toward the viewpoint's side */
 } silhouette_sides;
 silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3 viewpoint);
 
@@ -127,6 +138,9 @@ silhouette_point silhouette_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewp
 /* Without entries and level. */
 silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 
+/* The word of the entry of a primitive, whose number in the scene is given. */
+ir_ref silhouette_entry(tracer *t, ir_ref primitive);
+
 /* ---- silhouette_turn.c ---- */
 
 /* Where the interpolated normal of a face turns away from the viewpoint. data: words of the mesh; edge: the
@@ -140,5 +154,14 @@ typedef struct silhouette_turning {
 } silhouette_turning;
 silhouette_sides silhouette_turn_sides(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 silhouette_turning silhouette_turn_moved(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
+
+/* ---- silhouette_crossing.c: curves in which shapes go through each other; place.edge is given as the word
+ * of its words ---- */
+
+silhouette_point silhouette_crossing(tracer *t, ir_ref edge, vec3 viewpoint, ir_ref along);
+/* Without entries and level. */
+silhouette_sides silhouette_crossing_sides(tracer *t, ir_ref edge, vec3 viewpoint, ir_ref along);
+/* Where the point p of the curve is when both shapes move (t: differentiated). p: in the world. */
+vec3 silhouette_crossing_moved(tracer *t, ir_ref edge, ir_ref level, vec3 p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The list of what silhouettes are sampled from, written as a plan is made: edges of meshes, pieces of other
- * shapes, and their carriers.
+ * shapes, curves in which shapes go through each other, and their carriers.
  *
  * What is chosen has a probability in proportion to its weight. Carriers that parameters move stand first, so
  * that one of them can be chosen by itself; others are chosen less often by STATIONARY. */
@@ -39,8 +39,8 @@ static void find_pieces(const plan *p, const render_shape *shape, silhouette_pie
         array_push(&found->all, ((silhouette_piece){.weight = round_length(shape)}));
 }
 
-/* Writes the edges or pieces of a shape, without those that have no weight. */
-static edge_list write_edges(plan *p, const render_shape *shape, silhouette_pieces *found)
+/* Writes edges or pieces, without those that have no weight. mesh: they are a mesh's. */
+static edge_list write_edges(plan *p, bool mesh, silhouette_pieces *found)
 {
     edge_list list = {0};
     for (uint32_t i = 0; i < found->all.count; i++)
@@ -57,7 +57,7 @@ static edge_list write_edges(plan *p, const render_shape *shape, silhouette_piec
         sum += e->weight;
         float after = i + 1 == list.count ? 1 : (float)(sum / list.total);
         memcpy(words, e->words, sizeof e->words);
-        p->edge_turns |= shape->kind == SHAPE_TRIANGLES && words[EDGE_OTHER] == EDGE_TURNS;
+        p->edge_turns |= mesh && words[EDGE_OTHER] == EDGE_TURNS;
         words[EDGE_CREASE] = float_word((float)e->crease),
         words[EDGE_PROBABILITY] = float_word(after - before);
         p->words.data[list.table + i] = float_word(after);
@@ -81,13 +81,14 @@ static double scale_of(const render_instance *i)
 }
 
 typedef struct carrier {
-    uint32_t shape, instance;
+    uint32_t shape, instance, list; /* of carriers.edges */
     bool moves;
     double weight;
 } carrier;
 typedef struct carriers {
     ARRAY(carrier) all;
-    edge_list *edges; /* by shape */
+    ARRAY(edge_list) edges; /* by shape, and then by crossing */
+    shape_crossings crossings;
 } carriers;
 
 static bool moves(const plan *p, const render_shape *shape)
@@ -98,16 +99,32 @@ static bool moves(const plan *p, const render_shape *shape)
            to_world_requested(p, shape->object);
 }
 
-static void add_carrier(plan *p, carriers *c, uint32_t index, uint32_t instance)
+/* other: the shape that shape `index` goes through, or itself. */
+static void add_carrier(plan *p, carriers *c, uint32_t list, uint32_t index, uint32_t other,
+                        uint32_t instance)
 {
-    const render_shape *shape = &p->scene->shapes.data[index];
+    const render_shape *shapes = p->scene->shapes.data;
     const render_instance *at = instance == PLAN_NONE ? NULL : &p->scene->instances.data[instance];
-    double length = c->edges[index].total;
-    bool moving = moves(p, shape) || (at && at->object && to_world_requested(p, at->object));
+    double length = c->edges.data[list].total;
+    bool moving = moves(p, &shapes[index]) || moves(p, &shapes[other]) ||
+                  (at && at->object && to_world_requested(p, at->object));
     length *= (at ? scale_of(at) : 1) * (moving ? 1 : STATIONARY) *
-              scene_number(shape->object, "silhouette_sampling_weight");
+              fmax(scene_number(shapes[index].object, "silhouette_sampling_weight"),
+                   scene_number(shapes[other].object, "silhouette_sampling_weight"));
     if (length > 0 && isfinite(length))
-        array_push(&c->all, ((carrier){index, instance == PLAN_NONE ? 0 : instance, moving, length}));
+        array_push(&c->all, ((carrier){index, instance == PLAN_NONE ? 0 : instance, list, moving, length}));
+}
+
+/* The carriers of an instance, of those of its group; of all where the scene has no groups. */
+static void add_carriers(plan *p, carriers *c, uint32_t instance)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < c->edges.count; i++) {
+        const uint32_t both[2] = {i, i},
+                       *shape = i < s->shapes.count ? both : c->crossings.data[i - s->shapes.count].shape;
+        if (instance == PLAN_NONE || s->shapes.data[shape[0]].group == s->instances.data[instance].group)
+            add_carrier(p, c, i, shape[0], shape[1], instance);
+    }
 }
 
 static int moving_first(const void *a, const void *b)
@@ -117,7 +134,7 @@ static int moving_first(const void *a, const void *b)
         return x->moves ? -1 : 1;
     if (x->instance != y->instance)
         return x->instance < y->instance ? -1 : 1;
-    return x->shape < y->shape ? -1 : x->shape > y->shape;
+    return x->list < y->list ? -1 : x->list > y->list;
 }
 
 static void find_carriers(plan *p, carriers *c)
@@ -129,15 +146,18 @@ static void find_carriers(plan *p, carriers *c)
             find_pieces(p, &s->shapes.data[i], &found[i]);
     silhouette_join_seams(p, found);
     for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (s->shapes.data[i].bsdf)
-            c->edges[i] = write_edges(p, &s->shapes.data[i], &found[i]);
+        array_push(&c->edges, s->shapes.data[i].bsdf
+                                  ? write_edges(p, s->shapes.data[i].kind == SHAPE_TRIANGLES, &found[i])
+                                  : (edge_list){0});
     memory_free(found);
-    for (uint32_t i = 0; i < s->shapes.count && !s->has_groups; i++)
-        add_carrier(p, c, i, PLAN_NONE);
+    shapes_list_crossings(s, &c->crossings);
+    for (uint32_t i = 0; i < c->crossings.count; i++)
+        array_push(&c->edges, write_edges(p, false, &c->crossings.data[i].pieces));
+    p->edge_crossings = c->crossings.count > 0;
+    if (!s->has_groups)
+        add_carriers(p, c, PLAN_NONE);
     for (uint32_t k = 0; k < s->instances.count && s->has_groups; k++)
-        for (uint32_t i = 0; i < s->shapes.count; i++)
-            if (s->shapes.data[i].group == s->instances.data[k].group)
-                add_carrier(p, c, i, k);
+        add_carriers(p, c, k);
     if (c->all.count > 0)
         qsort(c->all.data, c->all.count, sizeof *c->all.data, moving_first);
 }
@@ -146,11 +166,13 @@ static void find_carriers(plan *p, carriers *c)
 static float write_carrier(plan *p, const carriers *c, uint32_t k, uint32_t at, double share[2])
 {
     const carrier *own = &c->all.data[k];
-    const edge_list *list = &c->edges[own->shape];
+    const edge_list *list = &c->edges.data[own->list];
     uint32_t *w = p->words.data + at + k * CARRIER_WORDS;
     float low = (float)share[0], high = k + 1 == c->all.count ? 1 : (float)share[1];
     w[CARRIER_SHAPE] = p->words.data[HEADER_SHAPES] + own->shape * SHAPE_WORDS;
-    w[CARRIER_INSTANCE] = own->instance, w[CARRIER_KIND] = p->scene->shapes.data[own->shape].kind;
+    w[CARRIER_INSTANCE] = own->instance;
+    w[CARRIER_KIND] =
+        own->list < p->scene->shapes.count ? p->scene->shapes.data[own->shape].kind : CARRIER_CROSSES;
     w[CARRIER_EDGE_COUNT] = list->count;
     w[CARRIER_EDGES] = list->edges, w[CARRIER_CDF] = list->table;
     w[CARRIER_PROBABILITY] = float_word(high - low);
@@ -172,7 +194,7 @@ static void write_mirrors(plan *p, uint32_t head)
 
 void silhouette_write(plan *p)
 {
-    carriers c = {.edges = memory_need_zeroed(p->scene->shapes.count + 1, sizeof *c.edges)};
+    carriers c = {0};
     find_carriers(p, &c);
     double total = 0, sum = 0;
     for (uint32_t k = 0; k < c.all.count; k++)
@@ -195,6 +217,7 @@ void silhouette_write(plan *p)
         p->edge_cuts = edges_cuts_possible(p->scene);
         p->edge_cells = silhouette_write_cells(p, head, c.all.count, moving);
     }
-    memory_free(c.edges);
+    array_free(&c.edges);
+    array_free(&c.crossings);
     array_free(&c.all);
 }

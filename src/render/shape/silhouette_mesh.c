@@ -139,6 +139,15 @@ silhouette_point silhouette_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewp
 
 /* ---- the surface on both sides ---- */
 
+ir_ref silhouette_entry(tracer *t, ir_ref primitive)
+{
+    ir_func *f = t->f;
+    ir_ref entries = t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)), words = t_u32(t, BVH_ENTRY_WORDS),
+           count = t_word(t, t_word(t, t_u32(t, 0), HEADER_SILHOUETTES), SILHOUETTE_PRIMITIVES);
+    ir_ref place = ir_add(f, ir_add(f, entries, ir_mul(f, words, count)), primitive);
+    return ir_add(f, entries, ir_mul(f, words, t_word(t, place, 0)));
+}
+
 /* The coordinates on a face of the place `along` its edge, a share `inside` of the way to the third vertex.
  */
 static vec2 on_edge(tracer *t, ir_ref face, ir_ref along, ir_ref inside)

@@ -43,7 +43,9 @@ enum cell_word {
     CELL_PROBABILITY /* before anything is learned (f32) */,
     CELL_WORDS
 };
-/* CARRIER_SHAPE: the word of the shape's record; CARRIER_INSTANCE: its index. */
+/* CARRIER_SHAPE: the word of the shape's record; CARRIER_INSTANCE: its index. CARRIER_KIND: enum shape_kind,
+ * or CARRIER_CROSSES of curves in which two shapes go through each other; then the shape is one of them. */
+#define CARRIER_CROSSES SHAPE_KIND_COUNT
 enum carrier_word {
     CARRIER_SHAPE,
     CARRIER_INSTANCE,
@@ -77,6 +79,10 @@ enum edge_word {
 /* The other mesh at a seam: the word of its record; its vertices, of which SEAM_FROM lies at EDGE_FROM;
  * edge_face() of its face. Meshes farther apart than SEAM_TOLERANCE (f32) have moved apart. */
 enum seam_word { SEAM_SHAPE, SEAM_FROM, SEAM_TO, SEAM_OPPOSITE, SEAM_FACE, SEAM_TOLERANCE, SEAM_WORDS };
+
+/* Of a curve in which shapes go through each other: the numbers in the scene of both primitives.
+ * CROSSING_KINDS: bit k, the k-th is a sphere; bit 2 + k, it is a disk; else a triangle. */
+enum crossing_word { CROSSING_ONE, CROSSING_OTHER, CROSSING_KINDS };
 
 /* A face at an edge: the number of its primitive in the scene, at which of its corners its side along the
  * edge begins, and whether that side runs from EDGE_TO to EDGE_FROM. */

@@ -52,6 +52,8 @@ static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref mesh = ir_eq(f, t_word(t, b->place.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
+    if (w->plan->edge_crossings)
+        mesh = ir_or(f, mesh, boundary_crosses(w, b));
     ir_ref far = ir_add(f, v3_length(t, b->p), v3_length(t, v3_sub(t, b->p, from)));
     ir_ref least = ir_mul(f, ir_add(f, t_f32(t, 1), far), t_f32(t, ROUNDING));
     return plan_goes_through(w->plan) ? b->offset
@@ -158,6 +160,7 @@ typedef struct known_sides {
     walk_hit hit[2];
     ir_ref edge_on; /* bool: silhouette_sides.edge_on */
     vec3 beside;    /* a point that is seen, from nearby, where the curve is */
+    vec3 shift[2];  /* silhouette_sides.shift, where plan.edge_crossings */
 } known_sides;
 
 static known_sides find_known(walk *w, const boundary_point *b, vec3 from)
@@ -166,7 +169,7 @@ static known_sides find_known(walk *w, const boundary_point *b, vec3 from)
     ir_func *f = t->f;
     const render_scene *scene = w->plan->scene;
     known_sides k = {.any = !plan_goes_through(w->plan) && !w->bends && !scene->hide_emitters &&
-                            scene->kind_used[SHAPE_TRIANGLES]};
+                            (scene->kind_used[SHAPE_TRIANGLES] || w->plan->edge_crossings)};
     if (!k.any)
         return k;
     silhouette_sides s = silhouette_sides_at(t, &b->place, b->viewpoint);
@@ -175,6 +178,8 @@ static known_sides find_known(walk *w, const boundary_point *b, vec3 from)
         k.there[i] = ir_and(f, b->there, s.known[i]);
         k.hit[i] = (walk_hit){.entry = s.entry[i], .level = s.level, .t = distance, .b = s.b[i]};
     }
+    for (int i = 0; i < 2 && w->plan->edge_crossings; i++)
+        k.shift[i] = s.shift[i];
     k.edge_on = s.edge_on;
     vec3 above =
         v3_add(t, b->p, v3_scale(t, v3_normalize(t, s.toward), ir_mul(f, b->offset, t_f32(t, ABOVE))));
@@ -259,8 +264,9 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
         seen = ir_and(f, seen, ir_and(f, ir_not(f, known.edge_on), known_seen(w, &known, from)));
         for (int k = 0; k < 2; k++) {
             rays[k].d = v3_select(t, known.there[k], b->d, rays[k].d);
+            vec3 p = w->plan->edge_crossings ? v3_add(t, b->p, known.shift[k]) : b->p;
             rays[k].o =
-                v3_select(t, known.there[k], v3_sub(t, b->p, v3_scale(t, b->d, known.hit[k].t)), rays[k].o);
+                v3_select(t, known.there[k], v3_sub(t, p, v3_scale(t, b->d, known.hit[k].t)), rays[k].o);
         }
     }
     boundary_sides found = walk_sides(w, rays, &known, seen);

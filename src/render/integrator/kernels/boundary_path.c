@@ -90,6 +90,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     if (edges_light_shared(w->plan->scene))
         at.delta = has_all(w, &led),
         at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
+    if (edges_light_shared(w->plan->scene) && w->plan->edge_crossings) /* no light sees these as an edge */
+        at.delta = ir_or(f, at.delta, boundary_crosses(w, &b));
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, s.seen);
     ir_ref weight =
