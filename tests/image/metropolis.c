@@ -251,6 +251,73 @@ static void direct_light_alone(void **state)
     compare(&c, "direct light", &chains, &path);
 }
 
+/* ---- the border of the film ---- */
+
+enum { RING = 2 }; /* pixels from the border that a filter of this deviation darkens by a fifth, if it may */
+#define WIDE_FILTER "<rfilter type='gaussian'><float name='stddev' value='1'/></rfilter>"
+
+static double ring_of(const float *picture)
+{
+    double sum = 0;
+    uint32_t count = 0;
+    for (int i = 0; i < VALUES; i++) {
+        int x = i / 3 % WIDTH, y = i / 3 / WIDTH;
+        if (x < RING || y < RING || x >= WIDTH - RING || y >= HEIGHT - RING)
+            sum += (double)picture[i], count++;
+    }
+    return sum / count;
+}
+
+static run_means ring_runs(const chain_case *c, const walker *with)
+{
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_of(&a, c, with, "path"), folder, NULL, 0);
+    run_means e = {0};
+    for (uint32_t run = 0; run < RUNS; run++) {
+        SCENE_MUST(&device, bl_job_render(
+                                p.job, &(bl_render_desc){.spp = with ? c->spp : c->path_spp, .seed = 1 + run},
+                                p.image, NULL));
+        const double ring = ring_of(p.image);
+        run_means_add(&e, &ring, 1);
+    }
+    scene_picture_free(&p);
+    arena_free(&a);
+    return e;
+}
+
+/* A lamp in a ball of glass: the paths that come from it have nearly all the weight. A pixel's share of a
+ * splat is divided by what of its filter lies within the window, and with sample_border it is not. */
+static void borders_are_as_bright_as_those_of_paths(void **state)
+{
+    (void)state;
+    static const char *const films[] = {WIDE_FILTER,
+                                        WIDE_FILTER "<boolean name='sample_border' value='true'/>"};
+    static const walker *const all[] = {&both_ways, &walkers[2]};
+    for (int k = 0; k < 2; k++) {
+        const chain_case c = {
+            .sensor = "perspective",
+            .film = films[k],
+            .depth = "4",
+            .spp = 1000,
+            .path_spp = 4000,
+            .body =
+                WALL BALL("<bsdf type='dielectric'/>") "<shape type='sphere'><float name='radius' "
+                                                       "value='.2'/><point name='center' x='.4' y='-.3' "
+                                                       "z='1'/><emitter type='area'><rgb "
+                                                       "name='radiance' value='40,30,20'/></emitter></shape>",
+        };
+        run_means path = ring_runs(&c, NULL);
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            run_means both = ring_runs(&c, all[i]);
+            double x = run_means_value(&both, 0), y = run_means_value(&path, 0),
+                   error = run_means_error(&both, &path, 0);
+            print_message("the border, %s, film %d: %.4g, by path tracing %.4g, z %.1f, error %.2g of it\n",
+                          all[i]->integrator, k, x, y, (x - y) / error, error / y);
+            assert_true(fabs(x - y) < 4.5 * error && error < 0.02 * y);
+        }
+    }
+}
+
 /* ---- the same bytes ---- */
 
 /* Steps of few chains are cut, and chains of so many that a dispatch does not have them all. */
@@ -455,6 +522,7 @@ int main(void)
         cmocka_unit_test(wide_steps_have_the_expectation),
         cmocka_unit_test(the_first_step_has_the_expectation),
         cmocka_unit_test(direct_light_alone),
+        cmocka_unit_test(borders_are_as_bright_as_those_of_paths),
         cmocka_unit_test(slices_change_nothing),
         cmocka_unit_test(chains_tell_how_they_have_done),
         cmocka_unit_test(darkness_is_black),
