@@ -27,6 +27,11 @@ forward --forward $name=2 -o two
 forward --forward $name green.reflectance.value=-0.5 -o both
 [ "$(ls plain | tr '\n' ' ')" = "$name.exr $name.png summary.json " ] || complain "plain holds $(ls plain)"
 [ "$(ls both | tr '\n' ' ')" = "direction.exr direction.png summary.json " ] || complain "both holds $(ls both)"
+forward --forward $name --integrator ptracer -o light
+[ "$(ls light | tr '\n' ' ')" = "$name.exr $name.png summary.json " ] || complain "paths from lights: $(ls light)"
+forward --forward $name=2 --integrator ptracer -o brighter
+cmp -s light/$name.exr brighter/$name.exr && complain "paths from lights: a direction of 2 is that of ones"
+cmp -s light/$name.exr plain/$name.exr && complain "paths from lights have the noise of those from the camera"
 cmp -s plain/$name.exr one/$name.exr || complain "a direction of 1 is not that of ones"
 cmp -s plain/$name.exr two/$name.exr && complain "a direction of 2 is that of ones"
 grep -q '"mode":.*"forward"' plain/summary.json || complain "the summary says nothing of the mode"

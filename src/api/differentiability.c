@@ -4,6 +4,7 @@
 #include "api/differentiability.h"
 #include "render/classes.h"
 #include "render/plan.h"
+#include "render/sensor/sensor.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
 
@@ -90,32 +91,43 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
                : NULL;
 }
 
-/* Whether an object is a shape that is a light, or an instance that holds one. */
-static bool shines(const render_scene *s, uint32_t object)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->shapes.count; i++) {
-        const render_shape *shape = &s->shapes.data[i];
-        any |= shape->emitter && shape->object->index == object;
-        for (uint32_t k = 0; k < s->instances.count && shape->emitter; k++)
-            any |= s->instances.data[k].object && s->instances.data[k].object->index == object &&
-                   s->instances.data[k].group == shape->group;
-    }
-    return any;
-}
-
 /* Paths from lights that move splat to places that move: the filter's derivative says what that does. moves:
  * the parameter moves such paths. */
-static const char *refused_by_light_tracing(const render_scene *s, uint32_t parameter, bool moves)
+static const char *refused_by_light_tracing(const render_scene *s, bool moves)
+{
+    bool smooth = ((const filter_class *)(const void *)s->filter->cls)->value;
+    return moves && !smooth ? "those of what moves need a film whose reconstruction filter has a derivative: "
+                              "gaussian, tent, mitchell, catmullrom or lanczos instead of box"
+                            : NULL;
+}
+
+/* The shape that a parameter moves, or NULL. */
+static const scene_object *shape_moved_by(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
-    bool smooth = ((const filter_class *)(const void *)s->filter->cls)->value;
-    if (moves && !smooth)
-        return "those of what moves need a film whose reconstruction filter has a derivative: gaussian, "
-               "tent, mitchell, catmullrom or lanczos instead of box";
-    return moves && shines(s, p->object) ? "those of shapes that are lights are not implemented for ptracer: "
-                                           "paths would begin elsewhere"
-                                         : NULL;
+    const scene_object *shape = p->place ? s->places.data[p->place - 1].object : NULL;
+    for (uint32_t i = 0; i < s->shapes.count && mesh_slot_moves(p->slot); i++)
+        if (s->shapes.data[i].object->index == p->object)
+            shape = s->shapes.data[i].object;
+    return shape;
+}
+
+/* The film of a sensor on a surface is a map of it, and the area of that surface is a number of its record.
+ */
+static const char *refused_by_receiver(const render_scene *s, uint32_t parameter)
+{
+    const scene_object *shape = shape_moved_by(s, parameter);
+    const render_place *place = shape ? to_world_place(s, shape) : NULL;
+    if (!shape || !sensor_stands_on(s, shape))
+        return NULL;
+    if (!s->light_tracing)
+        return "those of the shape that holds the sensor are not implemented for paths from the sensor; "
+               "ptracer "
+               "has its translation and rotation";
+    return place && (parameter == place->translation || parameter == place->rotation)
+               ? NULL
+               : "those of the size and form of the shape that holds the sensor are not implemented; its "
+                 "translation and rotation have them";
 }
 
 /* Rays that bend are differentiated where paths are attached. */
@@ -150,6 +162,9 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     const char *field = s->field ? refused_by_field(s, parameter) : NULL;
     if (field)
         return field;
+    const char *receiver = refused_by_receiver(s, parameter);
+    if (receiver)
+        return receiver;
     const char *bent = render_bends_rays(s) ? refused_by_bent_rays(s, parameter) : NULL;
     if (bent)
         return bent;
@@ -168,8 +183,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (camera && (!replay || s->depth_image))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing)
-        return refused_by_light_tracing(
-            s, parameter, camera || moved || p->turns || p->curves || (light && !light->environment));
+        return refused_by_light_tracing(s, camera || moved || p->turns || p->curves ||
+                                               (light && !light->environment));
     if (s->method == METHOD_TAPE &&
         (moved || p->slot >= PLAN_ARRAY_SLOT || (light && (light->environment || s->volumetric))))
         return "those of what moves or turns the sky, of attributes of meshes and, in media, of places of "

@@ -34,6 +34,13 @@ static bool beams(const render_shape *shape)
     return shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
 }
 
+/* Whether paths from the camera cannot find the place of the shape, as it is a light that none of them meets.
+ */
+static bool beams_unseen(const render_scene *s, const render_shape *shape)
+{
+    return beams(shape) && !s->light_tracing;
+}
+
 /* Where moving edges are differentiated: what they lack, and what else is left out. */
 static const char *reason_beside_edges(render_scene *s, const char *const *more, uint32_t count)
 {
@@ -102,7 +109,7 @@ static bool ends_with_grid(const render_scene *s, const render_shape *shape)
 static place_notes notes_of(const render_scene *s, const meetings *m, uint32_t index)
 {
     const render_shape *shape = &s->shapes.data[index];
-    return (shape_has_steps(shape) ? NOTE_STEPS : 0) | (beams(shape) ? NOTE_BEAM : 0) |
+    return (shape_has_steps(shape) ? NOTE_STEPS : 0) | (beams_unseen(s, shape) ? NOTE_BEAM : 0) |
            (ends_with_grid(s, shape) ? NOTE_ENDS : 0) | (m->seams[index] ? NOTE_SEAM : 0) |
            (m->apart[index] ? NOTE_APART : 0) | (m->crossings[index] ? NOTE_CROSSES : 0);
 }

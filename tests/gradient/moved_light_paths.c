@@ -58,6 +58,29 @@ typedef struct moved_case {
     "name='to_world'><translate z='3'/></transform><emitter type='area'><rgb name='radiance' "               \
     "value='6,9,4'/></emitter>"                                                                              \
     "</shape>"
+#define PICTURE                                                                                              \
+    "<texture type='bitmap' name='radiance'><string name='filename' value='tilts.pfm'/><boolean name='raw' " \
+    "value='true'/></texture>"
+#define PICTURED                                                                                             \
+    "<shape type='disk' id='disk'><transform name='to_world'><scale value='.6'/><rotate x='1' "              \
+    "angle='160'/><translate z='1'/></transform><bsdf type='diffuse'/><emitter type='area'>" PICTURE         \
+    "</emitter></shape>"
+#define BULB                                                                                                 \
+    "<shape type='sphere' id='bulb'><float name='radius' value='.2'/><point name='center' x='.1' y='.2' "    \
+    "z='.7'/><emitter type='area'/></shape>"
+#define TUBE                                                                                                 \
+    "<shape type='cylinder' id='tube'><float name='radius' value='.1'/><point name='p0' value='-.3,0,.7'/>"  \
+    "<point name='p1' value='.4,.2,.9'/><emitter type='area'/></shape>"
+#define SHINES                                                                                               \
+    "<boolean name='flip_normals' value='true'/><boolean name='face_normals' value='true'/><emitter "        \
+    "type='area'/>"
+#define PICTURE_SHINES                                                                                       \
+    "<boolean name='flip_normals' value='true'/><boolean name='face_normals' value='true'/><emitter "        \
+    "type='area'>" PICTURE "</emitter>"
+#define BEAMS "<boolean name='flip_normals' value='true'/><emitter type='directionalarea'/>"
+#define BEAM                                                                                                 \
+    "<shape type='rectangle' id='beam'><transform name='to_world'><scale value='.5'/><rotate x='1' "         \
+    "angle='170'/><translate z='3'/></transform><emitter type='directionalarea'/></shape>"
 #define BENT_LENS                                                                                            \
     "<shape type='sphere'><point name='center' value='0,0,1.2'/><float name='radius' value='.8'/><bsdf "     \
     "type='null'/><medium type='grin' name='interior' id='lens'><string name='profile' value='luneburg'/>"   \
@@ -72,6 +95,7 @@ typedef struct moved_case {
     "z='1'/>" GLASS "</shape>"
 #define SPECTRAL "<?backlight mode='spectral'?>"
 #define GAUSSIAN "<rfilter type='gaussian'/>"
+#define BOX "<rfilter type='box'/>"
 
 #define MAPPED(inside)                                                                                       \
     "<bsdf type='normalmap' id='map'><texture type='bitmap' name='normalmap'><string name='filename' "       \
@@ -121,6 +145,25 @@ static const moved_case cases[] = {
     {"what that lens absorbs", FLOOR SUN BENT_LENS, "lens.sigma_a.value.value", "4", GAUSSIAN, 2e-3, 60, 0.05,
      false},
     {"a spot over a ball", FLOOR SPOT BALL, "spot.to_world", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
+    {"a panel that moves", FLOOR PANEL, "panel.to_world", "3", GAUSSIAN, 2e-3, 60, 0, false},
+    {"a panel that turns", FLOOR PANEL, "panel.rotation", "3", GAUSSIAN, 2e-3, 60, 0, false},
+    {"what receives, below a bulb", BULB, "receiver.translation", "3", GAUSSIAN, 2e-3, 60, 0.05, true},
+    {"what receives, turned", BULB, "receiver.rotation", "3", GAUSSIAN, 2e-3, 60, 0.05, true},
+    {"a panel before waves", FLOOR PANEL WAVES(GLASS), "panel.translation", "3", GAUSSIAN, 2e-3, 60, 0.05,
+     false},
+    {"a textured disk that is seen", FLOOR PICTURED, "disk.to_world", "3", GAUSSIAN, 2e-3, 60, 0.05, false},
+    {"a bulb that grows", FLOOR BULB, "bulb.scale", "3", GAUSSIAN, 2e-3, 60, 0, false},
+    {"a tube that moves", FLOOR TUBE, "tube.to_world", "3", GAUSSIAN, 2e-3, 60, 0, false},
+    {"the vertices of waves that shine", FLOOR WAVES(SHINES), "waves.vertex_positions", "3", GAUSSIAN, 2e-3,
+     60, 0, false},
+    {"waves that shine and turn", FLOOR WAVES(SHINES), "waves.rotation", "3", GAUSSIAN, 2e-3, 60, 0, false},
+    {"the beam of a panel", FLOOR BEAM WAVES(GLASS), "beam.to_world", "3", GAUSSIAN, 2e-3, 60, 0.05, false},
+    {"the normals of a beam", FLOOR WAVES(BEAMS), "waves.vertex_normals", "3", GAUSSIAN, 2e-3, 60, 0.05,
+     false},
+    {"the vertices of a beam", FLOOR WAVES(BEAMS), "waves.vertex_positions", "3", GAUSSIAN, 2e-3, 60, 0.05,
+     false},
+    {"what a panel shows", FLOOR WAVES(PICTURE_SHINES), "waves.vertex_texcoords", "3", GAUSSIAN, 2e-3, 60, 0,
+     false},
     {"wavelengths through waves of glass", SPECTRAL FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "3",
      GAUSSIAN, 5e-3, 60, 0.02, false},
     {"the colour of what they fall on", SPECTRAL FLOOR SUN WAVES(GLASS), "floor.reflectance.value", "3",
@@ -128,22 +171,22 @@ static const moved_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static char *scene_of(arena *a, const moved_case *c)
+static char *scene_of(arena *a, const moved_case *c, const char *integrator)
 {
     char *film = arena_printf(a,
                               "<film type='hdrfilm'><integer name='width' value='%d'/><integer "
                               "name='height' value='%d'/>%s</film>",
                               PIXELS, PIXELS, c->filter);
-    char *integrator = arena_printf(
-        a, "<integrator type='ptracer'><integer name='max_depth' value='%s'/></integrator>", c->depth);
+    char *walks = arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='%s'/></integrator>",
+                               integrator, c->depth);
     char *receiver = arena_printf(a,
-                                  "<shape type='rectangle'><bsdf type='diffuse'/><sensor "
+                                  "<shape type='rectangle' id='receiver'><bsdf type='diffuse'/><sensor "
                                   "type='irradiancemeter'>%s</sensor></shape>",
                                   film);
     char *camera = arena_printf(
         a, "<sensor type='perspective' id='camera'>" LOOK "<float name='fov' value='24'/>%s</sensor>", film);
-    return c->receives ? scene_xml(a, integrator, "", arena_printf(a, "%s%s", receiver, c->body))
-                       : scene_xml(a, integrator, camera, c->body);
+    return c->receives ? scene_xml(a, walks, "", arena_printf(a, "%s%s", receiver, c->body))
+                       : scene_xml(a, walks, camera, c->body);
 }
 
 /* Smooth, and 0 where splats may cross the border of the image. */
@@ -187,7 +230,7 @@ static void make_direction(const moved_job *p)
 
 static moved_job open_job(arena *a, const moved_case *c)
 {
-    moved_job p = {.scene = scene_device_load(&device, scene_of(a, c), folder), .spp = c->spp};
+    moved_job p = {.scene = scene_device_load(&device, scene_of(a, c, "ptracer"), folder), .spp = c->spp};
     const char *const wanted[] = {c->parameter};
     SCENE_MUST(&device,
                bl_job_create(device.device, p.scene,
@@ -303,19 +346,19 @@ static void gradients_equal_differences(void **state)
         expect_agreement(&cases[k]);
 }
 
-static void expect_refusal(const char *body, const char *parameter, const char *filter, const char *word)
+static void expect_refusal(const moved_case *c, const char *integrator, const char *word)
 {
     arena a = {0};
-    const moved_case c = {"refused", body, parameter, "3", filter, 0, 0, 0, false};
-    bl_scene *scene = scene_device_load(&device, scene_of(&a, &c), folder);
-    const char *const wanted[] = {parameter};
+    bl_scene *scene = scene_device_load(&device, scene_of(&a, c, integrator), folder);
+    const char *const wanted[] = {c->parameter};
     bl_job *job = NULL;
     bl_parameter_info info;
     scene_device_refused(
         &device,
         bl_job_create(device.device, scene, &(bl_job_desc){.parameters = wanted, .parameter_count = 1}, &job),
         BL_ERROR_UNSUPPORTED, word);
-    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, parameter), &info));
+    SCENE_MUST(&device,
+               bl_scene_parameter_info(scene, scene_device_find(&device, scene, c->parameter), &info));
     assert_false(info.differentiable);
     assert_non_null(strstr(info.reason, word));
     bl_scene_destroy(scene);
@@ -325,10 +368,30 @@ static void expect_refusal(const char *body, const char *parameter, const char *
 static void refuses_by_name(void **state)
 {
     (void)state;
-    expect_refusal(FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "<rfilter type='box'/>",
-                   "reconstruction filter has a derivative");
-    expect_refusal(FLOOR SUN WAVES(GLASS), "glass.eta", "<rfilter type='box'/>", "gaussian");
-    expect_refusal(FLOOR PANEL, "panel.to_world", GAUSSIAN, "shapes that are lights");
+    static const struct {
+        moved_case wanted;
+        const char *integrator, *word;
+    } refused[] = {
+        {{.body = FLOOR SUN WAVES(GLASS), .parameter = "waves.vertex_positions", .filter = BOX},
+         "ptracer",
+         "reconstruction filter has a derivative"},
+        {{.body = FLOOR SUN WAVES(GLASS), .parameter = "glass.eta", .filter = BOX}, "ptracer", "gaussian"},
+        {{.body = FLOOR PANEL, .parameter = "panel.translation", .filter = BOX}, "ptracer", "gaussian"},
+        {{.body = SUN, .parameter = "receiver.scale", .filter = GAUSSIAN, .receives = true},
+         "ptracer",
+         "size and form of the shape that holds the sensor"},
+        {{.body = SUN, .parameter = "receiver.to_world", .filter = GAUSSIAN, .receives = true},
+         "ptracer",
+         "size and form of the shape that holds the sensor"},
+        {{.body = SUN BULB, .parameter = "receiver.translation", .filter = GAUSSIAN, .receives = true},
+         "path",
+         "ptracer has its translation and rotation"},
+    };
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+        moved_case c = refused[k].wanted;
+        c.depth = "3";
+        expect_refusal(&c, refused[k].integrator, refused[k].word);
+    }
 }
 
 static int write_files(void **state)

@@ -52,6 +52,12 @@ typedef struct light_case {
 #define DOWN                                                                                                 \
     "<transform name='to_world'><scale value='.9'/><rotate x='1' angle='150'/><translate x='1' y='2' "       \
     "z='4'/></transform>"
+#define DOWN_RIGHT                                                                                           \
+    "<transform name='to_world'><scale value='.9'/><rotate y='1' angle='200'/><translate x='5' y='1' "       \
+    "z='3'/></transform>"
+#define DOWN_LEFT                                                                                            \
+    "<transform name='to_world'><scale value='.7'/><rotate x='1' angle='210'/><translate x='-1' y='-3.5' "   \
+    "z='4'/></transform>"
 #define PANEL(radiance)                                                                                      \
     "<shape type='rectangle'>" DOWN "<emitter type='area' id='panel'>" radiance "</emitter></shape>"
 #define PICTURE(name)                                                                                        \
@@ -70,6 +76,28 @@ typedef struct light_case {
     "value='tilts.pfm'/>"                                                                                    \
     "<boolean name='raw' value='true'/></texture>" inside "</bsdf>"
 
+/* Lights that move, out of view, and nothing that they cast shadows with. */
+#define FOUR_LIGHTS                                                                                          \
+    "<shape type='rectangle' id='sheet'>" DOWN_RIGHT "<emitter type='area'>" PICTURE(                        \
+        "radiance") "</emitter></shape>"                                                                     \
+                    "<shape type='sphere' id='bulb'><float name='radius' value='.5'/><point name='center' "  \
+                    "x='-4' y='-4' "                                                                         \
+                    "z='1'/><emitter type='area'><rgb name='radiance' value='3,4,5'/></emitter></shape>"     \
+                    "<shape type='disk' id='disk'>" DOWN_LEFT "<emitter type='area'><rgb name='radiance' "   \
+                    "value='5,4,5'/></emitter></shape>"                                                      \
+                    "<shape type='obj' id='leaning'><string name='filename' value='roof.obj'/><boolean "     \
+                    "name='face_normals' "                                                                   \
+                    "value='true'/><emitter type='area'><rgb name='radiance' "                               \
+                    "value='2,1,3'/></emitter></shape>"
+static const char *const poses[] = {"sheet.translation",
+                                    "sheet.rotation",
+                                    "sheet.scale",
+                                    "bulb.translation",
+                                    "bulb.scale",
+                                    "disk.rotation",
+                                    "disk.scale",
+                                    "leaning.vertex_positions",
+                                    NULL};
 static const char *const panes[] = {"pane.eta", "pane.alpha.value", "wall.reflectance.value", NULL};
 static const char *const tilts[] = {"wall.reflectance.value", NULL};
 static const char *const lamps[] = {"wall.reflectance.value",
@@ -107,6 +135,7 @@ static const light_case cases[] = {
      "3", 64, tilts, true},
     {"tilted pane", "perspective", "<rfilter type='box'/>",
      WALL PANE(MAPPED(ROUGH_PANE)) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 400, NULL, false},
+    {"moving lights", "perspective", "<rfilter type='gaussian'/>", WALL FOUR_LIGHTS, "2", 600, poses, true},
     {"sky", "perspective", "<rfilter type='mitchell'/>",
      WALL BALL GLASS "<emitter type='constant' id='sky'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
      "4", 400, NULL, false},
@@ -337,6 +366,10 @@ static int write_files(void **state)
     f = fopen(arena_printf(&a, "%s/leaning.obj", folder), "w");
     assert_non_null(f);
     fprintf(f, "v -2 -2 7\nv -2 2 7\nv 2 2 13.9282\nv 2 -2 13.9282\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\n");
+    fclose(f);
+    f = fopen(arena_printf(&a, "%s/roof.obj", folder), "w");
+    assert_non_null(f);
+    fprintf(f, "v 3 3.5 2\nv 3 4.5 2.5\nv 4 4 2.6\nv 4 3 2.2\nf 3 2 1\nf 4 3 1\n");
     fclose(f);
     f = fopen(arena_printf(&a, "%s/picture.pfm", folder), "wb");
     assert_non_null(f);

@@ -252,6 +252,11 @@ uint32_t sensor_surface_index(const render_scene *s, const scene_object *shape)
     return PLAN_NONE;
 }
 
+bool sensor_stands_on(const render_scene *s, const scene_object *shape)
+{
+    return scene_child(shape, PLUGIN_SENSOR) == s->sensor && s->sensor;
+}
+
 bl_result sensor_check_surface(const render_scene *s, const scene_object *o, const scene_object *shape,
                                bl_error *err)
 {

@@ -141,6 +141,8 @@ bl_result sensor_check_clips(const scene_object *o, bl_error *err);
         PLUGIN_TEXTURE, "srf", 0, 1                                                                          \
     }
 /* The number of a shape in the scene; PLAN_NONE: it is none. */
+/* Whether the scene's sensor is on this shape. */
+bool sensor_stands_on(const render_scene *s, const scene_object *shape);
 uint32_t sensor_surface_index(const render_scene *s, const scene_object *shape);
 /* Gives an error unless points can be chosen on the shape. */
 bl_result sensor_check_surface(const render_scene *s, const scene_object *o, const scene_object *shape,

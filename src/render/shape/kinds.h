@@ -171,6 +171,9 @@ typedef struct shape_kind_class {
     /* For kinds whose points are parameters: where the line from o along d meets a primitive (u32: its number
      * in the shape), as these parameters have it. Fills in t, b and uv. The others have NULL. */
     void (*slide)(tracer *t, ir_ref shape_data, ir_ref number, vec3 o, vec3 d, interaction *si);
+    /* For the same kinds: the point of the material at coordinates b of a primitive, as these parameters have
+     * it. Fills in p, uv, ns of any length, and ng, whose length is in proportion to the primitive's area. */
+    void (*material)(tracer *t, ir_ref shape_data, ir_ref number, vec2 b, interaction *si);
     /* The next two are hooks of kinds that move with their to_world and are no meshes; the others have NULL.
      * object_data writes the numbers that describe the shape in object space, and returns how many they are;
      * with out == NULL it only counts. transform makes a primitive of them, in the world. */

@@ -377,6 +377,21 @@ static void triangle_slide(tracer *t, ir_ref data, ir_ref number, vec3 o, vec3 d
     si->t = v3_dot(t, v3_sub(t, p, o), d), si->uv = uv_at(t, &point, b);
 }
 
+static void triangle_material(tracer *t, ir_ref data, ir_ref number, vec2 b, interaction *si)
+{
+    triangle at = moved_triangle(t, data, number);
+    face_point point = point_of(t, data, b);
+    point.face = number;
+    si->p = v3_add(t, at.v0, v3_add(t, v3_scale(t, at.e1, b.x), v3_scale(t, at.e2, b.y)));
+    si->ng = si->ns = v3_cross(t, at.e1, at.e2);
+    if (t->plan->scene->has_normals) {
+        ir_ref n[3] = {si->ng.x, si->ng.y, si->ng.z};
+        attribute_or(t, &point, MESH_ARRAY_NORMALS, n);
+        si->ns = vec3_at(n);
+    }
+    si->uv = uv_at(t, &point, b);
+}
+
 static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
     triangle at;
@@ -473,6 +488,7 @@ const shape_kind_class shape_kind_triangles = {
     .point = triangle_point,
     .unit = triangle_unit,
     .slide = triangle_slide,
+    .material = triangle_material,
 };
 
 /* ---- classes ---- */

@@ -356,8 +356,62 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     return f;
 }
 
+/* A number now, with its derivative; its value stays that of the path, from which `now` differs by rounding.
+ */
+static ir_ref with_derivative(tracer *t, ir_ref was, ir_ref now)
+{
+    return t->frozen ? now : ir_replace_grad(t->f, ir_detach(t->f, was), now);
+}
+
+static vec3 vec3_with_derivative(tracer *t, vec3 was, vec3 now)
+{
+    return v3(with_derivative(t, was.x, now.x), with_derivative(t, was.y, now.y),
+              with_derivative(t, was.z, now.z));
+}
+
+/* The point of the light's material as the arrays of its mesh have it. r->n: its length is the factor by
+ * which the area around the point has grown. */
+static void carry_with_mesh(walk *w, tracer *t, const class_node *n, ir_ref data, emitter_ray *r)
+{
+    const shape_kind_class *kind = shape_kinds[n->variant];
+    tracer decides = t_deciding(t);
+    interaction was = {0}, now = {0};
+    if (!kind->material || !(w->plan->moves & MOVE_SURFACE))
+        return;
+    kind->material(&decides, data, r->face, r->b, &was), kind->material(t, data, r->face, r->b, &now);
+    ir_ref area = ir_detach(t->f, v3_length(t, was.ng));
+    r->p = vec3_with_derivative(t, r->p, now.p), r->ns = vec3_with_derivative(t, r->ns, now.ns);
+    r->n = vec3_with_derivative(t, r->n, v3_scale(t, now.ng, t_ratio(t, t_f32(t, 1), area)));
+    r->uv.x = with_derivative(t, r->uv.x, now.uv.x), r->uv.y = with_derivative(t, r->uv.y, now.uv.y);
+}
+
+/* The ray of a light on a shape that moves. Its point is one of the material, which goes along with the
+ * shape, and the density of such points falls as the area around them grows. The direction is held in the
+ * world, so its cosine changes, but a beam along the normals turns with these (docs/theory/light_tracing.md).
+ */
+static void carry_ray(walk *w, tracer *t, const class_node *n, ir_ref record, emitter_ray *r)
+{
+    ir_func *f = t->f;
+    const emitter_ray held = *r;
+    carry_with_mesh(w, t, n, t_word(t, record, n->extra_word + AREA_SHAPE_DATA), r);
+    if (w->moves & MOVE_TO_WORLD) {
+        ir_ref shape = t_word(t, record, n->extra_word + AREA_SHAPE);
+        vec3 p = r->p;
+        carried_with_shape(t, shape, (ir_ref){0}, &r->p, &r->n),
+            carried_with_shape(t, shape, (ir_ref){0}, &p, &r->ns);
+    }
+    const ir_ref growth = v3_length(t, r->n), cosine = v3_dot(t, held.d, held.n);
+    const bool beam = emitter_of(n)->delta;
+    r->weight = ir_mul(f, r->weight, beam ? growth : t_ratio(t, v3_dot(t, held.d, r->n), cosine));
+    r->point_weight = ir_mul(f, r->point_weight, growth);
+    r->n = v3_normalize(t, r->n);
+    if (beam)
+        r->d = v3_normalize(t, r->ns);
+}
+
 static ir_func *make_emitter_ray(walk *w, const class_node *n, bool differentiated)
 {
+    const bool carried = differentiated && emitter_of(n)->on_shape;
     BL_ASSERT(emitter_of(n)->ray, "no path begins at a light of the class %s", n->cls->plugin.name);
     ir_func *f =
         ir_func_create(w->t.f->module, differentiated ? "emitter_ray_differentiated" : "emitter_ray");
@@ -367,11 +421,14 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n, bool differentiat
     ir_ref zero = t_f32(&t, 0);
     emitter_ray_arguments a = {0};
     emitter_ray_visit(&in, &a);
-    emitter_ray r = emitter_of(n)->ray(&t, n, record, a.u);
+    tracer decides = t_deciding(&t);
+    emitter_ray r = emitter_of(n)->ray(carried ? &decides : &t, n, record, a.u);
     if (ir_is_none(r.ns.x))
         r.ns = r.n;
     if (ir_is_none(r.face))
         r.face = t_u32(&t, 0), r.b = (vec2){zero, zero};
+    if (carried)
+        carry_ray(w, &t, n, record, &r);
     emitter_ray_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
@@ -405,19 +462,18 @@ static bool moves(const walk *w, const class_node *n)
     return emitter_of(n)->delta && asked & emitter_of(n)->pose_params;
 }
 
+/* Whether shapes move that may be lights of the class. */
+static bool shape_moves(const walk *w, const class_node *n)
+{
+    return emitter_of(n)->on_shape && (w->moves & MOVE_SURFACE);
+}
+
 static bool some_light_moves(const walk *w)
 {
     bool any = false;
     for (uint32_t i = 0; i < w->plan->emitters.count; i++)
         any |= moves(w, w->plan->emitters.data[i]);
     return any;
-}
-
-/* A number now, with its derivative; its value stays that of the path, from which `now` differs by rounding.
- */
-static ir_ref with_derivative(tracer *t, ir_ref was, ir_ref now)
-{
-    return t->frozen ? now : ir_replace_grad(t->f, ir_detach(t->f, was), now);
 }
 
 /* A sampled light on a mesh that moves by its arrays: it slides along the ray that sees it, which is held. So
@@ -617,9 +673,10 @@ void vertex_emitter_functions(walk *w)
     if (p->scene->light_tracing && w->motion->chains) {
         fn->emitter_ray_differentiated = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
-            fn->emitter_ray_differentiated[i] = moves(w, p->emitters.data[i])
-                                                    ? make_emitter_ray(w, p->emitters.data[i], true)
-                                                    : fn->emitter_ray[i];
+            fn->emitter_ray_differentiated[i] =
+                moves(w, p->emitters.data[i]) || shape_moves(w, p->emitters.data[i])
+                    ? make_emitter_ray(w, p->emitters.data[i], true)
+                    : fn->emitter_ray[i];
     }
     if (w->next_event && (w->wants.light_normal || some_light_moves(w) || p->lights_slide)) {
         fn->emitter_moved = func_array(w, p->emitters.count);
