@@ -1,8 +1,9 @@
 /* LABELS: swiftshader=long native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients by meshes right that are not as a mesh should be? Faces without area add no edges, faces that
- * do not share their vertices meet at seams all the same, a mesh may be open, and at one edge three faces may
- * meet: each is compared with differences (edge_cases.h), by the mesh as a whole and by its vertices. */
+ * do not share their vertices meet at seams all the same, a mesh may be open, at one edge three faces may
+ * meet, and a mesh may go through itself: each is compared with differences (edge_cases.h), by the mesh as a
+ * whole and by its vertices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,10 @@ static char *folder;
 #define SIDES "f 1 2 6\nf 1 6 5\nf 2 3 7\nf 2 7 6\nf 3 4 8\nf 3 8 7\nf 4 1 5\nf 4 5 8\n"
 /* A vertex on an edge, one at the place of another, and faces that are lines or points. */
 #define BAD_FACES "v 0 -1 -1\nv 1 1 1\nf 1 2 9\nf 1 1 3\nf 7 7 7\nf 7 10 3\nf 7 10 7\n"
+/* Two plates. */
+#define CROSS                                                                                                \
+    "v -1 -1 -.5\nv 1 -1 .5\nv 1 1 .5\nv -1 1 -.5\nv -1 -.8 .5\nv 1 -.8 -.5\nv 1 .8 -.5\nv -1 .8 .5\n"       \
+    "f 1 2 3\nf 1 3 4\nf 5 6 7\nf 5 7 8\n"
 #define FINS                                                                                                 \
     "v 0 0 -1\nv 0 0 1\nv 1 0 -1\nv 1 0 1\nv -.5 .87 -1\nv -.5 .87 1\nv -.5 -.87 -1\nv -.5 -.87 1\n"         \
     "f 1 2 4\nf 1 4 3\nf 1 2 6\nf 1 6 5\nf 1 2 8\nf 1 8 7\n"
@@ -38,6 +43,16 @@ static char *folder;
         what, "3", FRONT, MESH(file, matter), parameter, {1, .3, .2}, 64, .03                                \
     }
 
+/* Each face has another brightness under a bulb, and nothing else has noise. */
+#define ITSELF(what, parameter)                                                                              \
+    {                                                                                                        \
+        what, "2", FRONT,                                                                                    \
+            "<shape type='obj' id='it'><string name='filename' value='itself.obj'/><boolean "                \
+            "name='face_normals' value='true'/>" AT(                                                         \
+                "<scale value='.4'/><rotate x='1' y='.3' z='.5' angle='40'/>") BLUE "</shape>" BULB,         \
+            parameter, {1, .3, .2}, 256, .005                                                                \
+    }
+
 static const edge_case cases[] = {
     CASE("a cube with faces without area", "degenerate.obj", BLUE, "it.to_world"),
     CASE("the same, by its vertices", "degenerate.obj", BLUE, "it.vertex_positions"),
@@ -46,6 +61,8 @@ static const edge_case cases[] = {
     CASE("the same, by its vertices", "open.obj", TWO_SIDES, "it.vertex_positions"),
     CASE("three faces at one edge", "fins.obj", TWO_SIDES, "it.to_world"),
     CASE("the same, by its vertices", "fins.obj", TWO_SIDES, "it.vertex_positions"),
+    ITSELF("a mesh that goes through itself", "it.to_world"),
+    ITSELF("the same, by its vertices", "it.vertex_positions"),
 };
 
 static FILE *create(const char *name)
@@ -82,6 +99,7 @@ static void expect_case(void **state)
     write_text("degenerate.obj", CORNERS ENDS SIDES BAD_FACES);
     write_text("open.obj", CORNERS SIDES);
     write_text("fins.obj", FINS);
+    write_text("itself.obj", CROSS);
     write_apart();
     edge_case_expect(&device, folder, "path", *state);
 }

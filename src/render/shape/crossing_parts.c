@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
+static const double ROUNDING = 1e-6;
 static const double WAY[3] = {1, 0.83, 1.19};
 enum {
     SIDES = 24,  /* of the polygon in place of a circle */
@@ -185,6 +186,31 @@ bool crossing_parts_meet(const crossing_parts *a, const crossing_parts *b, doubl
         else
             on = meet_one(&b->data[j], a, i, reach, true, with, of), j++;
     return !on;
+}
+
+/* Up to rounding: corners are sums of a vertex and an edge. */
+static bool share_vertex(const crossing_part *a, const crossing_part *b)
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            bool same = true;
+            for (int k = 0; k < 3; k++)
+                same &= fabs(a->corner[i][k] - b->corner[j][k]) <= ROUNDING * (1 + fabs(a->corner[i][k]));
+            if (same)
+                return true;
+        }
+    return false;
+}
+
+bool crossing_parts_meet_themselves(const crossing_parts *all, uint64_t most, crossing_pair *with, void *of)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        const crossing_part *a = &all->data[i], *b = a + 1, *end = all->data + all->count;
+        for (; b < end && b->low[0] <= a->high[0]; b++)
+            if (most-- == 0 || (boxes_meet(a, b, 0) && !share_vertex(a, b) && !with(of, a, b)))
+                return true;
+    }
+    return false;
 }
 
 /* ---- two triangles ---- */

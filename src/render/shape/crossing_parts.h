@@ -26,6 +26,9 @@ void crossing_parts_sort(crossing_parts *all);
 typedef bool crossing_pair(void *of, const crossing_part *a, const crossing_part *b);
 bool crossing_parts_meet(const crossing_parts *a, const crossing_parts *b, double reach, crossing_pair *with,
                          void *of);
+/* The same for all pairs of one list whose boxes meet, but for triangles that share a vertex. It also ends
+ * after `most` looks at pairs. */
+bool crossing_parts_meet_themselves(const crossing_parts *all, uint64_t most, crossing_pair *with, void *of);
 
 /* How long the curve is in which the surfaces of two parts go through each other; 0: they do not. Where one
  * is a ball, about so long. */

@@ -9,7 +9,8 @@
  * one way, and where it is moved the other way. That also finds a ball whose equator is a row of edges that
  * lie in the floor.
  *
- * When shapes move, other primitives meet. So pairs are listed, too, that come near each other. */
+ * When shapes move, other primitives meet. So pairs are listed, too, that come near each other. A mesh may go
+ * through itself; of its own faces those pairs are listed that do. */
 #include "render/scene_internal.h"
 #include "render/shape/crossing_parts.h"
 #include "render/shape/silhouette.h"
@@ -26,7 +27,8 @@ static const double TOUCH = 1e-4;
 static const double NEAR = 0.25, NEAR_WEIGHT = 0.06, NEAR_SHARE = 0.25;
 enum {
     TESTS_MOST = 1 << 23, /* pairs of boxes and parts that are looked at in all; no more are found then */
-    NEAR_MOST = 1 << 15   /* pairs of two shapes, where not all of them cross */
+    NEAR_MOST = 1 << 15,  /* pairs of two shapes, where not all of them cross */
+    LOOKS_MOST = 1 << 25  /* at pairs of faces of one mesh */
 };
 
 /* With room for what is moved: `little` and more. */
@@ -230,8 +232,10 @@ static uint32_t kind_bits(const render_scene *s, uint32_t primitive, int k)
     return (uint32_t)(kind == SHAPE_SPHERE) << k | (uint32_t)(kind == SHAPE_DISK) << (2 + k);
 }
 
-static void describe(const render_scene *s, const primitive_pairs *pairs, shape_crossing *out)
+static void add_crossing(const render_scene *s, uint32_t a, uint32_t b, const primitive_pairs *pairs,
+                         shape_crossings *out)
 {
+    shape_crossing own = {.shape = {a, b}};
     double crossing = 0, near = 0;
     for (uint32_t i = 0; i < pairs->all.count; i++) {
         const primitive_pair *pair = &pairs->all.data[i];
@@ -246,13 +250,36 @@ static void describe(const render_scene *s, const primitive_pairs *pairs, shape_
                                    [CROSSING_KINDS] = kind_bits(s, p[0], 0) | kind_bits(s, p[1], 1)},
                                   .crease = 1};
         piece.weight = pair->length > 0 ? pair->length : by * near_weight(s, pair);
-        array_push(&out->pieces.all, piece);
+        array_push(&own.pieces.all, piece);
     }
+    array_push(out, own);
 }
 
-static bool sampled(const render_shape *shape)
+static bool list_crossing_pair(void *of, const crossing_part *a, const crossing_part *b)
 {
-    return shape->kind == SHAPE_TRIANGLES || shape->kind == SHAPE_DISK || shape->kind == SHAPE_SPHERE;
+    primitive_pairs *x = of;
+    const double length = crossing_length(a, b);
+    if (length > 0)
+        array_push(&x->all, ((primitive_pair){{a->primitive, b->primitive}, length}));
+    return true;
+}
+
+/* The pairs of a mesh that goes through itself. */
+static void list_own_pairs(search *x, uint32_t index, primitive_pairs *out)
+{
+    const render_shape *shape = &x->scene->shapes.data[index];
+    crossing_parts *own = &x->near[0];
+    own->count = out->all.count = 0;
+    for (uint32_t i = 0; i < shape->primitive_count; i++)
+        crossing_parts_add(x->scene, shape->first_entry_primitive + i, own);
+    crossing_parts_sort(own);
+    crossing_parts_meet_themselves(own, LOOKS_MOST, list_crossing_pair, out);
+    merge(out);
+}
+
+static bool is_sampled(enum shape_kind kind)
+{
+    return kind == SHAPE_TRIANGLES || kind == SHAPE_DISK || kind == SHAPE_SPHERE;
 }
 
 void shapes_list_crossings(const render_scene *s, shape_crossings *out)
@@ -262,15 +289,17 @@ void shapes_list_crossings(const render_scene *s, shape_crossings *out)
     primitive_pairs pairs = {0};
     list_boxes(s, &boxes);
     for (uint32_t i = 0; i < boxes.count; i++)
-        for (uint32_t j = i + 1; j < boxes.count; j++) {
+        for (uint32_t j = i; j < boxes.count; j++) {
             const shape_box *a = &boxes.data[i], *b = &boxes.data[j];
-            if (!sampled(&s->shapes.data[a->shape]) || !sampled(&s->shapes.data[b->shape]) ||
-                !may_cross(&x, a, b) || !shapes_cross(&x, a, b))
-                continue;
-            shape_crossing own = {.shape = {a->shape, b->shape}};
-            list_pairs(&x, a, b, &pairs);
-            describe(s, &pairs, &own);
-            array_push(out, own);
+            const enum shape_kind kind = s->shapes.data[a->shape].kind;
+            pairs.all.count = 0;
+            if (i == j && kind == SHAPE_TRIANGLES)
+                list_own_pairs(&x, a->shape, &pairs);
+            else if (i != j && is_sampled(kind) && is_sampled(s->shapes.data[b->shape].kind) &&
+                     may_cross(&x, a, b) && shapes_cross(&x, a, b))
+                list_pairs(&x, a, b, &pairs);
+            if (pairs.all.count > 0)
+                add_crossing(s, a->shape, b->shape, &pairs, out);
         }
     array_free(&pairs.all);
     end(&x, &boxes);

@@ -54,8 +54,8 @@ bool silhouette_into_face(const float *from, const float *to, const float *oppos
 
 /* ---- crossings.c ---- */
 
-/* Two shapes of one group whose surfaces go through each other, and the pairs of their primitives that may
- * have a part of the curve. */
+/* Two shapes of one group whose surfaces go through each other, or twice a mesh that goes through itself, and
+ * the pairs of their primitives that may have a part of the curve. */
 typedef struct shape_crossing {
     uint32_t shape[2];
     silhouette_pieces pieces; /* owned */
