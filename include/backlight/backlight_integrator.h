@@ -142,7 +142,12 @@ enum { BL_PRINT_VALUES_MOST = 16 };
  * format: at most 1000 bytes, copied, with a {} for each value, in their order: "depth {}: pdf {}". values:
  * f32, i32, u32 or bool, at most BL_PRINT_VALUES_MOST. Only jobs with bl_job_desc.print_bytes record
  * messages, and only from `radiance` in images and from `adjoint` in gradients: other kernels stay as they
- * are without. A mistake in format or values is the error of the pass. */
+ * are without. A mistake in format or values is the error of the pass.
+ *
+ * t may also be that of a material's or a texture's function (backlight_plugin.h). Such functions leave
+ * messages in images by the renderer's integrators whose paths begin at the sensor, Metropolis left out, once
+ * for each time that a path calls them: at a vertex `sample` and `pdf` once, and `value` for the direction to
+ * the light and for the sampled one. A texture leaves those of the materials that read it. */
 BL_API void bl_trace_print(bl_plugin_trace *t, bl_ir_value when, const char *format,
                            const bl_ir_value *values, uint32_t count);
 

@@ -165,11 +165,12 @@ void bl_trace_print(bl_plugin_trace *t, bl_ir_value when, const char *format, co
 {
     ir_ref given[BL_PRINT_VALUES_MOST];
     _Static_assert((int)BL_PRINT_VALUES_MOST == (int)PRINT_VALUES_MOST, "one bound for both");
-    if (!asks(t))
-        return;
     for (uint32_t k = 0; k < count && k < BL_PRINT_VALUES_MOST; k++)
         given[k] = inner(values[k]);
-    own_print(t->own, inner(when), format, given, count);
+    if (t->own)
+        own_print(t->own, inner(when), format, given, count);
+    else
+        print_of_material(t->t, inner(when), format, given, count);
 }
 
 /* ---- adding ---- */

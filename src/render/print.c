@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "render/print.h"
+#include "render/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,17 @@ void print_record(tracer *t, print_table *table, ir_ref when, ir_ref pixel, ir_r
         ir_else(f);
         ir_endif(f);
     }
+}
+
+void print_of_material(tracer *t, ir_ref when, const char *format, const ir_ref *values, uint32_t count)
+{
+    const print_place *p = t->print;
+    const char *misfit = ir_misfit(t->f, when, IR_BOOL);
+    if (misfit)
+        ir_fail(t->f, "print \"%s\": %s", format ? format : "", misfit);
+    else if (p)
+        print_record(t, t->plan->prints, ir_and(t->f, when, p->when), p->pixel, p->sample, format, values,
+                     count);
 }
 
 /* ---- reading ---- */

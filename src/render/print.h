@@ -33,6 +33,9 @@ void print_table_free(print_table *table);
 void print_record(tracer *t, print_table *table, ir_ref when, ir_ref pixel, ir_ref sample, const char *format,
                   const ir_ref *values, uint32_t count);
 
+/* The same from a material's function, if it may print; else records nothing. */
+void print_of_material(tracer *t, ir_ref when, const char *format, const ir_ref *values, uint32_t count);
+
 typedef struct print_message {
     uint32_t pixel, sample;
     char *text; /* in the arena */

@@ -180,10 +180,17 @@ enum light_kind {
     LIGHT_SPECTRAL /* wavelengths of the path */
 };
 
+/* Whose messages those of a material's function are (print.h): arguments of that function. */
+typedef struct print_place {
+    ir_ref when;          /* bool: a path is there, which calls the function */
+    ir_ref pixel, sample; /* u32 */
+} print_place;
+
 typedef struct tracer {
     ir_func *f;
     const struct plan *plan;
     const struct surface *surface;   /* in functions of materials */
+    const print_place *print;        /* there, where they may print (print.h); else NULL */
     const struct affine_map *motion; /* how the points move that describe the current shape
                                         (shape/to_world.c); NULL: they stay */
     bool differentiated;             /* parameter reads carry derivatives (or come from the frozen values) */

@@ -79,6 +79,8 @@ bsdf_value_arguments walk_value_arguments(walk *w, const walk_vertex *v, bool de
         .collision_z = v->collision_z,
         .hero = v->hero,
     };
+    if (walk_prints(w))
+        a.print = (print_place){.when = v->goes_on, .pixel = w->pixel, .sample = w->printing};
     if (!detached)
         return a;
     ref_list l = refs_fields();

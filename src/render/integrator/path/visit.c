@@ -13,6 +13,17 @@
 
 /* ---- the vertex ---- */
 
+/* A density that is asked for without a vertex prints nothing. */
+static print_place printing(walk *w, ir_ref when)
+{
+    const bool visits = !ir_is_none(when) && !ir_is_none(w->printing);
+    return (print_place){
+        .when = visits ? when : ir_bool(w->t.f, false),
+        .pixel = w->pixel,
+        .sample = visits ? w->printing : t_u32(&w->t, 0),
+    };
+}
+
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
                       ir_ref *light_pdf)
 {
@@ -36,6 +47,8 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_re
         .hero = v->hero,
         .share = v->share,
     };
+    if (walk_prints(w))
+        a.print = printing(w, when);
     bsdf_sample_results r = {.roughness = {0}};
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
     bsdf_sample_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
@@ -211,6 +224,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
     BL_ASSERT(w->motion && w->fn.bsdf_sample, "the walk has not begun");
+    if (walk_prints(w))
+        w->printing = at.sample;
     if (s->hide_emitters && s->emitters.count > 0)
         at = walk_skip_lights(w, at);
     walk_vertex v = {0};

@@ -142,6 +142,12 @@ static void light_surface_visit(const plan *p, ref_list *l, surface *s)
 
 /* ---- materials, and phase functions in their place ---- */
 
+static void print_visit(const walk *w, ref_list *l, print_place *p)
+{
+    if (walk_prints(w))
+        refs_field(l, IR_BOOL, &p->when), refs_field(l, IR_U32, &p->pixel), refs_field(l, IR_U32, &p->sample);
+}
+
 void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a)
 {
     refs_vec3(l, &a->wi), refs_vec2(l, &a->uv), refs_vec3(l, &a->to_light);
@@ -151,6 +157,7 @@ void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a)
     refs_wavelengths(w, l, &a->wavelengths);
     if (w->disperses)
         refs_field(l, IR_U32, &a->hero), refs_color(w, l, &a->share);
+    print_visit(w, l, &a->print);
 }
 
 void collision_z_visit(const walk *w, ref_list *l, ir_ref *z)
@@ -183,6 +190,7 @@ void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a)
     refs_wavelengths(w, l, &a->wavelengths);
     if (w->disperses)
         refs_field(l, IR_U32, &a->hero);
+    print_visit(w, l, &a->print);
 }
 
 void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r)

@@ -124,6 +124,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     bsdf_sample_visit(w, &in, &a);
     t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
+    t.print = walk_prints(w) ? &a.print : NULL;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_sample_results r = {.share = a.share};
     if (plan_disperses(n)) {
@@ -185,6 +186,7 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
     bsdf_value_visit(w, &in, &a);
     t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
+    t.print = walk_prints(w) ? &a.print : NULL;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_value_results r;
     ir_ref any = t_u32(&t, 0), no = ir_bool(f, false);
@@ -213,6 +215,7 @@ static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool different
     bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
     t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
+    t.print = walk_prints(w) ? &a.print : NULL;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     ir_ref no = ir_bool(f, false), any = t_u32(&t, 0);
     bool disperses = plan_disperses(n);

@@ -80,8 +80,9 @@ typedef struct bsdf_sample_arguments {
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
     wavelength_set wavelengths;
-    ir_ref hero; /* where walk.disperses: u32, the wavelength by which it is sampled, */
-    color share; /* and with which probabilities it was chosen */
+    ir_ref hero;       /* where walk.disperses: u32, the wavelength by which it is sampled, */
+    color share;       /* and with which probabilities it was chosen */
+    print_place print; /* where walk_prints */
 } bsdf_sample_arguments;
 typedef struct bsdf_sample_results {
     ir_ref light_pdf; /* density of the material's sampling for the direction to the light */
@@ -103,7 +104,8 @@ typedef struct bsdf_value_arguments {
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
     wavelength_set wavelengths;
-    ir_ref hero; /* where walk.disperses: as of the sample */
+    ir_ref hero;       /* where walk.disperses: as of the sample */
+    print_place print; /* where walk_prints */
 } bsdf_value_arguments;
 typedef struct bsdf_value_results {
     color for_light, for_sample;

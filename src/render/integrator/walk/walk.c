@@ -10,6 +10,13 @@ bool walk_tracks(const walk *w)
            w->pass != RENDER_TAPE;
 }
 
+bool walk_prints(const walk *w)
+{
+    const render_scene *s = w->plan->scene;
+    return w->plan->prints && w->pass == RENDER_PRIMAL && !s->own && !s->light_tracing &&
+           s->metropolis.particles == 0;
+}
+
 ir_ref walk_order(const walk *w, const walk_position *at) { return w->volumetric ? at->event : at->depth; }
 
 ir_ref walk_begins(walk *w, const walk_position *at)

@@ -173,6 +173,7 @@ struct walk {
     bool from_sensor; /* paths from lights are those that begin at the sensor: of shapes that rays meet from
                          outside only, they see what rays from the sensor see */
     bool straight;    /* rays that go straight through surfaces stay on their line (path/visit.c) */
+    ir_ref printing;  /* where walk_prints: u32, the sample whose vertex was last visited */
     bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
                    needs no shadow rays */
     walk_known known;
@@ -316,6 +317,8 @@ static inline tracer walk_function_tracer(const walk *w, ir_func *f, bool differ
 /* ---- walk.c: questions about a walk, its random numbers ---- */
 
 bool walk_tracks(const walk *w); /* the pass evaluates differentiated values */
+/* Functions of materials print: in images whose paths begin at the sensor (render/print.h). */
+bool walk_prints(const walk *w);
 /* Where condition holds, `at` moved by now - before; else `at`. In derivatives the moved value is the value
  * of `at` with the derivative of `now`. */
 ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
