@@ -35,12 +35,11 @@ def run(page, tiny):
                 times[name].append((length, seconds))
             off = np.abs(found[1][1] - found[0][1]).max() / np.abs(found[0][1]).max()
             most = max(most, off)
-            rows.append([str(length), found[0][0], found[1][0], found[1][0] / found[0][0], off])
+            rows.append([str(length), found[0][0], found[1][0], found[1][0].over(found[0][0]), off])
     page.write("Time of attached gradients against the length of chains", [
         "A room of mirrors that shine (`assets/papers/mirrors.xml`), %d x %d pixels, %d samples per pixel. A "
         "path is one chain of as many specular vertices as depth allows; the derivative is by the normal of "
-        "all walls. CPU seconds of a gradient, the mean of %d; other work ran on the machine, so single "
-        "values are good to some ten percent." % (side, side, spp, repetitions - 2),
+        "all walls. CPU seconds of a gradient, means of %d times %d, with standard errors." % (side, side, spp, report.TIMES, repetitions - 2),
         "The paper (section 4.2) inverts the Jacobian of each vertex, in time linear in the length; `chains` "
         "of `prb_attached` set to `jacobians` does that here. The default, `visits`, walks back to each vertex. "
         "Exponent of time in length, from %d to %d: %s. The default is faster for short chains, which most "

@@ -8,21 +8,19 @@ import report
 SCENE = os.path.join(report.ASSETS, "closed.xml")
 METHODS = [("prb", "path replay"), ("tape", "stored tape"), ("rb", "radiative"), ("rb_biased1", "biased I"),
            ("rb_biased2", "biased II")]
-SIDE, REPETITIONS = 24, 9
+SIDE, MOST = 24, 100
 PARAMETERS = ["paint.reflectance.value", "lamp.radiance.value"]
 
 
 def step(method, depth, target, folder, repetitions, page):
-    """Seconds of the fastest step after the first one, in which biased II has no image yet; MiB."""
-    s = report.backlight("grad", SCENE, "-D", "resolution=%d" % SIDE, "--integrator", method, "--max-depth",
-                         depth, "--target", target, "--variance", repetitions, "-o", folder, "--param",
-                         *PARAMETERS)
-    page.device = s["device"]
-    return min(s["time"]["repetitions"][1:]), s["memory"]["device_bytes"] / 2**20
+    """CPU seconds of a step, and MiB."""
+    s, seconds = report.gradients(page, repetitions, SCENE, "-D", "resolution=%d" % SIDE, "--integrator", method, "--max-depth",
+                                  depth, "--target", target, "-o", folder, "--param", *PARAMETERS)
+    return seconds, s["memory"]["device_bytes"] / 2**20
 
 
 def run(page, tiny):
-    depths = [2, 4, 8] if tiny else [2, 4, 8, 16, 32, 64, 128, 256]
+    depths = [2, 4, 8] if tiny else [2, 4, 8, 16, 32, 64, 128]
     times, memory = {name: [] for _, name in METHODS}, {name: [] for _, name in METHODS}
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "target.exr")
@@ -30,7 +28,7 @@ def run(page, tiny):
         for depth in depths:
             for method, name in METHODS:
                 seconds, size = step(method, depth, target, os.path.join(folder, "out"),
-                                     2 if tiny else REPETITIONS if depth <= 32 else 4, page)
+                                     3 if tiny else max(3, min(MOST, 2000 // depth**2) + 2), page)
                 times[name].append((depth, seconds)), memory[name].append((depth, size))
     header = ["depth"] + ["%s, s" % n for _, n in METHODS] + ["%s, MiB" % n for _, n in METHODS]
     rows = [[str(d)] + [times[n][k][1] for _, n in METHODS] + [memory[n][k][1] for _, n in METHODS]
@@ -39,9 +37,8 @@ def run(page, tiny):
     page.write("Gradient time and memory against path depth", [
         "A closed room of %d x %d pixels and 2 samples per pixel, in which all paths are as long as depth "
         "allows. A step is image, loss and gradient; of biased II, which"
-        " takes the image that the gradient pass before has left, the gradient pass alone. Device seconds, "
-        "the fastest of %d steps (beyond depth 32 of 3); memory is all of the job's buffers." %
-        (SIDE, SIDE, REPETITIONS - 1),
+        " takes the image that the gradient pass before has left, the gradient pass alone. CPU seconds with the "
+        "standard errors of %d measurements; memory is all of the job's buffers." % (SIDE, SIDE, report.TIMES),
         "Exponent of time in depth over the last two octaves: %s. Vertices visited grow with depth for path "
         "replay, biased I and the tape, and with its square for radiative backpropagation; the tape alone "
         "takes memory in proportion to depth: %.1f MiB at depth %d, path replay %.2f, the three radiative "

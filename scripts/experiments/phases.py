@@ -38,17 +38,20 @@ def run(page, tiny):
             for method, name, form in METHODS:
                 whole, adjoint = (step(scene, method, form, loss, side, spp, repetitions, folder, page)
                                   for loss in (["--target", target], ["--adjoint", ones]))
-                rows.append([scene[0], name, whole, adjoint, max(0.0, 1 - adjoint / whole)])
+                part = adjoint.over(whole)
+                rows.append([scene[0], name, whole, adjoint, report.Measured(1 - part, part.error)])
                 curves[name].append((k + 1, whole))
     page.write("Time of a gradient step by phase", [
         "%d x %d pixels, %d samples per pixel in both phases, with the depth that a scene needs (Cornell box 8, closed "
         "room 16, smoke 16). A step renders an image, finds the loss and its derivative by pixels, and runs the adjoint "
-        "phase; CPU seconds, the means of %d. The adjoint phase alone is a step that is given dL/dI." %
-        (side, side, spp, repetitions - 2),
+        "phase; CPU seconds, means of %d times %d with standard errors. The adjoint phase alone is a step that is given dL/dI." %
+        (side, side, spp, report.TIMES, repetitions - 2),
         "The paper (figure 7) shows that Biased I makes the adjoint phase many times cheaper, and that Biased II, which "
         "takes the image that the adjoint phase of the step before has left, saves the primal phase. Here both do "
         "so. Path replay's adjoint phase walks each path twice, and costs about twice that of Biased I, without a bias. "
-        "The share of the primal phase is a difference of two measurements; below a tenth it is noise.",
+        "The share of the primal phase is a difference of two measurements, so it may come out below 0. Path replay's in "
+        "smoke does: there it goes by differential ratio tracking, which also sets out from where there is no smoke. A step leaves out "
+        "pixels whose derivative is 0, those that see nothing but the sky; the adjoint phase alone is given a derivative at each pixel.",
     ], ["scene", "method", "step, s", "adjoint phase, s", "share of the primal phase"], rows,
         [{"title": "time of a step", "x": "scene: " + ", ".join("%d %s" % (k + 1, s[0]) for k, s in enumerate(SCENES)),
           "y": "CPU seconds", "log_y": True, "curves": curves}])

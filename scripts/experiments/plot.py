@@ -50,14 +50,21 @@ def lines(curve, x, y):
     return [" ".join(line) for line in out if len(line) > 1]
 
 
+def with_error(point):
+    """(x, y, standard error of y) of a point whose y has one, or is a number that brings it along (report.Measured)."""
+    error = getattr(point[1], "error", None)
+    return point if error is None else (point[0], float(point[1]), error)
+
+
 def errors(curve, x, y):
-    """Bars of one standard error to both sides, where the curve has them."""
-    return " ".join("M%.1f %.1fV%.1f" % (x.at(a), y.at(b - e[0]), y.at(b + e[0])) for a, b, *e in curve if e)
+    """Bars of one standard error to both sides, where the curve has them and the axis a place for their lower end."""
+    return " ".join("M%.1f %.1fV%.1f" % (x.at(a), y.at(b - e[0]), y.at(b + e[0])) for a, b, *e in curve
+                    if e and x.has(a) and y.has(b - e[0]))
 
 
 def panel(left, p):
-    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)] where
-    y is linear."""
+    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)]."""
+    p = {**p, "curves": {name: [with_error(q) for q in c] for name, c in p["curves"].items()}}
     points = [q for c in p["curves"].values() for q in c]
     x = Axis(p["x"], [q[0] for q in points], p.get("log_x"), left + LEFT, left + WIDTH - RIGHT)
     y = Axis(p["y"], [q[1] + side * sum(q[2:]) for q in points for side in (-1, 1)], p.get("log_y"),

@@ -18,6 +18,7 @@ import plot
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
 ASSETS = os.path.join(ROOT, "assets", "papers")
+TIMES = 4  # as often is measured what has a standard error
 
 
 def backlight(*args, statuses=(0,)):
@@ -112,6 +113,30 @@ def view(fov, origin, target):
 ''' % (fov, origin, target, os.path.join(ASSETS, "sky.pfm"))
 
 
+class Measured(float):
+    """A mean with its standard error: tables show the error behind it, plots as a bar. Sums and products of it
+    are plain numbers; `over` is a quotient that keeps the error."""
+
+    def __new__(cls, mean, error):
+        made = super().__new__(cls, mean)
+        made.error = float(error)
+        return made
+
+    @classmethod
+    def of(cls, values):
+        """The mean of independent values."""
+        values = np.asarray(values, float)
+        return cls(values.mean(), values.std(ddof=1) / len(values)**0.5)
+
+    def over(self, other):
+        """The quotient, where the two are independent."""
+        return Measured(self / other, abs(self / other) * ((self.error / self)**2 + (other.error / other)**2)**0.5)
+
+    def __format__(self, how):
+        """The error has one digit."""
+        return "%s ± %.1g" % (float.__format__(self, how), self.error) if how else float.__repr__(self)
+
+
 def timed(*args):
     """What `backlight ARGS` prints, and the CPU seconds that it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -121,13 +146,17 @@ def timed(*args):
 
 
 def gradients(page, repetitions, *args):
-    """Takes so many gradients by `grad ARGS` and, once more, two. Returns what the first prints, and the CPU
-    seconds of one gradient: the difference of the two runs over that of their counts. Other work on the
-    machine does not count, and what is done once, as compiling, cancels out."""
-    _, few = timed("grad", *args, "--variance", 2)
-    found, many = timed("grad", *args, "--variance", repetitions)
+    """Takes so many gradients by `grad ARGS` and, once more, two; that TIMES times. Returns what the first of
+    them prints, and the CPU seconds of one gradient with their standard error: the difference of two runs over
+    that of their counts. Other work on the machine does not count, but for what it does to caches, and what is
+    done once, as compiling, cancels out."""
+    each = []
+    for _ in range(TIMES):
+        _, few = timed("grad", *args, "--variance", 2)
+        found, many = timed("grad", *args, "--variance", repetitions)
+        each.append(max(many - few, 1e-6) / max(repetitions - 2, 1))
     page.device = found["device"]
-    return found, max(many - few, 1e-6) / max(repetitions - 2, 1)
+    return found, Measured.of(each)
 
 
 def exponent(first, last):
@@ -170,7 +199,7 @@ class Page:
 
     def write(self, title, text, header, rows, panels):
         """text: paragraphs before the table; rows: as many values as header, None where there is none."""
-        cells = [["" if v is None else v if isinstance(v, str) else "%.4g" % v for v in row] for row in rows]
+        cells = [["" if v is None else v if isinstance(v, str) else format(v, ".4g") for v in row] for row in rows]
         with open(os.path.join(self.folder, self.name + ".csv"), "w", newline="") as f:
             writer = csv.writer(f, lineterminator="\n")
             writer.writerows([header] + cells)

@@ -30,12 +30,12 @@ def run(page, tiny):
             found = [gradient(m, side, spp, folder, page) for m, _ in METHODS]
             for (_, name), (seconds, size) in zip(METHODS, found):
                 times[name].append((spp, seconds)), memory[name].append((spp, size))
-            rows.append([str(spp)] + [s for s, _ in found] + [found[0][0] / s for s, _ in found[1:]] +
+            rows.append([str(spp)] + [s for s, _ in found] + [found[0][0].over(s) for s, _ in found[1:]] +
                         [found[0][1], found[1][1]])
-    faster = ", ".join("%s %.1f" % (n, rows[-1][len(METHODS) + k]) for k, (_, n) in enumerate(METHODS) if k)
+    faster = ", ".join("%s %s" % (n, format(rows[-1][len(METHODS) + k], ".2f")) for k, (_, n) in enumerate(METHODS) if k)
     page.write("Gradient time against samples, relative to a stored tape", [
         "The Cornell box, %d x %d pixels, paths of up to %d segments; the adjoint phase by two walls' colours. CPU "
-        "seconds of a gradient; other work ran on the machine." % (side, side, DEPTH),
+        "seconds of a gradient, with the standard errors of %d measurements." % (side, side, DEPTH, report.TIMES),
         "The paper (figure 8) shows radiative backpropagation faster than automatic differentiation by up to three "
         "orders of magnitude, once the transcript of a wavefront no longer fits and is made in several passes. Here "
         "the tape holds the vertices' values alone, 312 bytes each, and is one kernel's work, so what is left of the gap "
