@@ -206,6 +206,7 @@ set(render_sources
     src/render/integrator/path/adjoint.c
     src/render/integrator/path/camera.c
     src/render/integrator/path/own_integrator.c
+    src/render/integrator/path/light_media.c
     src/render/integrator/path/light_path.c
     src/render/integrator/path/technique_weights.c
     src/render/integrator/path/light_visibility.c

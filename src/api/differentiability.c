@@ -95,6 +95,8 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
  * the parameter moves such paths. */
 static const char *refused_by_light_tracing(const render_scene *s, bool moves)
 {
+    if (moves && s->volumetric)
+        return "those of what moves are not implemented for ptracer where there are media; volpath has them";
     bool smooth = ((const filter_class *)(const void *)s->filter->cls)->value;
     return moves && !smooth ? "those of what moves need a film whose reconstruction filter has a derivative: "
                               "gaussian, tent, mitchell, catmullrom or lanczos instead of box"
@@ -173,10 +175,10 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
         return NULL;
     const render_parameter *p = &s->parameters.data[parameter];
     bool camera = sensor_is(s, p->object), moved = to_world_is(s, parameter) || mesh_slot_moves(p->slot);
-    if (s->volumetric && replay)
-        return refused_by_volumetric(s, parameter);
     const emitter_class *light = light_moved_by(s, parameter);
-    if (s->volumetric && s->method != METHOD_TAPE && (moved || light))
+    if (s->volumetric && replay && !s->light_tracing)
+        return refused_by_volumetric(s, parameter);
+    if (s->volumetric && !replay && s->method != METHOD_TAPE && (moved || light))
         return "those of what moves are not implemented for radiative backpropagation in media";
     if (s->own && (camera || moved || light))
         return "those of what moves are not there for an application's integrator: its rays are detached";

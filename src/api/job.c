@@ -132,7 +132,7 @@ static bool wants_detours(const bl_job *job)
     bl_volume_gradient how = job->desc.volume_gradient;
     bool wanted =
         how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
-    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY &&
+    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY && !job->scene->light_tracing &&
            !job->scene->mode->polarized && !plan_moves_segments(job->plan);
 }
 

@@ -81,7 +81,7 @@ static const integrator_kind integrator_kinds[] = {
      .no_next_event = true,
      .silhouette = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
-    {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},
+    {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true, .in_media = true},
     {.name = "bidirectional",
      .max_depth = -1,
      .rr_depth = 5,
@@ -205,15 +205,19 @@ static const scene_value *value_named(const scene_object *o, const char *name)
     return o && !is_own(o->cls) ? scene_find(o, name) : NULL;
 }
 
-/* Whether an object holds media, directly or, as groups of shapes do, one object deeper. */
-static bool holds_media(const scene_object *o, int deep)
+/* Whether an object holds media, directly or, as groups of shapes do, one object deeper. straight: only those
+ * count in which rays are straight. */
+static bool holds(const scene_object *o, int deep, bool straight)
 {
     bool any = false;
     for (uint32_t i = 0; i < o->child_count && !any; i++)
-        any = o->children[i]->cls->category == PLUGIN_MEDIUM ||
-              (deep > 0 && holds_media(o->children[i], deep - 1));
+        any = (o->children[i]->cls->category == PLUGIN_MEDIUM &&
+               !(straight && o->children[i]->cls == &medium_grin.base.plugin)) ||
+              (deep > 0 && holds(o->children[i], deep - 1, straight));
     return any;
 }
+
+static bool holds_media(const scene_object *o, int deep) { return holds(o, deep, false); }
 
 /* The roughness below which detached gradients are by far the noisier ones, by measurement
  * (docs/decisions/attached-rough-lobes.md). */
@@ -380,7 +384,8 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     else
         TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
     bool theirs = value_named(i, "max_depth") && !kind->own_depths;
-    s->volumetric = kind->volumetric || (kind->in_media && holds_media(s->description->root, 2));
+    s->volumetric =
+        kind->volumetric || (kind->in_media && holds(s->description->root, 2, kind->light_tracing));
     s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing,
     s->both_ways = kind->both_ways;
     s->sees_through = kind->sees_through || s->volumetric;
@@ -582,6 +587,24 @@ static bl_result check_both_ways(const render_scene *s, const char *name, bl_err
     return BL_OK;
 }
 
+/* What is not known of paths from lights in media. */
+static bl_result check_light_in_media(const render_scene *s, bl_error *err)
+{
+    for (uint32_t i = 0; i < s->media.count; i++) {
+        const scene_object *m = s->media.data[i];
+        const scene_value *emission = scene_find(m, "emission");
+        const char *lacks = m->cls == &medium_grin.base.plugin
+                                ? "rays that bend, beside media in which they are straight"
+                            : emission && emission->given ? "light that a medium emits"
+                            : s->hide_emitters            ? "hide_emitters, in media"
+                                                          : NULL;
+        if (lacks)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, m->where,
+                               "ptracer: paths from lights do not know %s; volpath does", lacks);
+    }
+    return BL_OK;
+}
+
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
 {
     const bool both = s->both_ways || s->metropolis.light_paths > 0;
@@ -593,6 +616,8 @@ bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
                                                      : "mmlt";
     if (both)
         TRY(check_both_ways(s, name, err));
+    else if (s->volumetric)
+        TRY(check_light_in_media(s, err));
     if (s->emitters.count == 0)
         return error_set(err, BL_ERROR_SCENE, "%s: the scene has no light that paths could begin at", name);
     if (!sensor_of(s->sensor)->link && !sensor_of(s->sensor)->receive)

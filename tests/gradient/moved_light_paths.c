@@ -89,6 +89,18 @@ typedef struct moved_case {
     "name='filter_type' value='cubic'/><transform name='to_world'><translate value='-.5,-.5,-.5'/><scale "   \
     "value='2'/><translate value='0,0,1.2'/></transform></volume><rgb name='sigma_a' value='.4,.2,.6'/>"     \
     "<float name='step_size' value='.05'/></medium></shape>"
+#define IN_A_BALL(medium)                                                                                    \
+    "<shape type='sphere'><point name='center' value='0,0,1'/><float name='radius' value='.9'/><bsdf "       \
+    "type='null'/>" medium "</shape>"
+#define MIST                                                                                                 \
+    IN_A_BALL("<medium type='homogeneous' name='interior' id='mist'><rgb name='albedo' value='.9,.7,.5'/>"   \
+              "<rgb name='sigma_t' value='.5,1,2'/></medium>")
+#define SMOKE                                                                                                \
+    IN_A_BALL(                                                                                               \
+        "<medium type='heterogeneous' name='interior' id='smoke'><rgb name='albedo' "                        \
+        "value='.9,.7,.5'/><volume type='gridvolume' name='sigma_t'><string name='resolution' "              \
+        "value='2,1,2'/><float name='value' value='1'/><transform name='to_world'><translate "               \
+        "value='-.5,-.5,-.5'/><scale value='2'/><translate value='0,0,1'/></transform></volume></medium>")
 #define METAL "<bsdf type='twosided'><bsdf type='conductor' id='metal'/></bsdf>"
 #define BALL                                                                                                 \
     "<shape type='sphere' id='ball'><float name='radius' value='.4'/><point name='center' x='0' y='0' "      \
@@ -164,6 +176,11 @@ static const moved_case cases[] = {
      false},
     {"what a panel shows", FLOOR WAVES(PICTURE_SHINES), "waves.vertex_texcoords", "3", GAUSSIAN, 2e-3, 60, 0,
      false},
+    {"the extinction of a medium", FLOOR LAMP MIST, "mist.sigma_t.value.value", "5", GAUSSIAN, 5e-3, 200, 0.5,
+     false},
+    {"the albedo of smoke", FLOOR LAMP SMOKE, "smoke.albedo.value.value", "5", BOX, 5e-3, 200, 0.05, false},
+    {"the extinction of smoke, on a receiver", SUN SMOKE, "smoke.sigma_t.data", "5", GAUSSIAN, 5e-3, 200, 0.5,
+     true},
     {"wavelengths through waves of glass", SPECTRAL FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "3",
      GAUSSIAN, 5e-3, 60, 0.02, false},
     {"the colour of what they fall on", SPECTRAL FLOOR SUN WAVES(GLASS), "floor.reflectance.value", "3",

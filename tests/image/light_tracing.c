@@ -25,7 +25,7 @@ static scene_device device;
 static char *folder;
 
 typedef struct light_case {
-    const char *name, *sensor, *film, *body, *depth;
+    const char *name, *sensor, *film, *body, *depth; /* sensor: its type, or all of it */
     uint32_t spp;
     const char *const *parameters;
     bool quick; /* not only with BL_LONG */
@@ -144,13 +144,77 @@ static const light_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
+#define BOUNDARY(inside)                                                                                     \
+    "<shape type='sphere' id='boundary'><float name='radius' value='1.5'/><point name='center' x='.4' "      \
+    "y='-.3' "                                                                                               \
+    "z='1'/>" inside "</shape>"
+#define COLOURED                                                                                             \
+    "<medium type='homogeneous' name='interior' id='mist'><rgb name='albedo' value='.9,.7,.5'/><rgb "        \
+    "name='sigma_t' "                                                                                        \
+    "value='.5,1,2'/><phase type='hg'><float name='g' value='.5'/></phase></medium>"
+#define SMOKE                                                                                                \
+    "<medium type='heterogeneous' name='interior' id='smoke'><float name='scale' value='1.2'/><volume "      \
+    "name='albedo' "                                                                                         \
+    "type='constvolume'><rgb name='value' value='.8,.9,.6'/></volume><volume name='sigma_t' "                \
+    "type='gridvolume'><string name='resolution' value='2,2,2'/><float name='value' value='1'/><transform "  \
+    "name='to_world'><translate value='-.5,-.5,-.5'/><scale value='4'/><translate x='.4' y='-.3' "           \
+    "z='1'/></transform></volume></medium>"
+#define NULL_BSDF "<bsdf type='null'/>"
+/* A box of fog around everything but the camera; the wall does not know that it stands in it. */
+#define FOG                                                                                                  \
+    "<shape type='cube'><transform name='to_world'><scale value='7'/><translate "                            \
+    "z='-1.5'/></transform>" NULL_BSDF                                                                       \
+    "<medium type='homogeneous' name='interior'><float name='sigma_t' value='.12'/><float name='albedo' "    \
+    "value='.8'/></medium></shape>"
+#define LAMPS                                                                                                \
+    "<emitter type='point'><point name='position' x='3' y='4' z='3'/><rgb name='intensity' "                 \
+    "value='40,30,20'/></emitter>"
+/* The camera in a medium: in all of space, or in a ball with the light outside. Next to a camera what
+ * scatters has no bound, so little does. */
+#define SEEN_FROM(medium)                                                                                    \
+    "<sensor type='perspective'><float name='fov' value='45'/><transform name='to_world'><lookat "           \
+    "origin='1,2,8' target='.3,.1,0' up='.2,1,0'/></transform><film type='hdrfilm'><integer name='width' "   \
+    "value='16'/><integer name='height' value='12'/><rfilter type='box'/></film>" medium "</sensor>"
+#define HAZE(name)                                                                                           \
+    "<medium type='homogeneous'" name                                                                        \
+    "><float name='sigma_t' value='.06'/><float name='albedo' value='.1'/></medium>"
+#define AROUND_CAMERA                                                                                        \
+    "<shape type='sphere'><float name='radius' value='5'/><point name='center' x='1' y='2' "                 \
+    "z='8'/>" NULL_BSDF "<ref id='haze' name='interior'/></shape>"
+static const char *const mists[] = {"mist.albedo.value.value", "mist.sigma_t.value.value",
+                                    "mist.phase_function.g",   "wall.reflectance.value",
+                                    "panel.radiance.value",    NULL};
+static const char *const smokes[] = {"smoke.albedo.value.value", "smoke.sigma_t.data", "smoke.scale",
+                                     "wall.reflectance.value", NULL};
+static const light_case in_media[] = {
+    {"coloured medium", "perspective", "<rfilter type='box'/>",
+     WALL BOUNDARY(NULL_BSDF COLOURED) PANEL("<rgb name='radiance' value='8,7,6'/>"), "6", 200, mists, true},
+    {"smoke under a sky", "thinlens", "<rfilter type='gaussian'/>",
+     WALL BOUNDARY(
+         NULL_BSDF SMOKE) "<emitter type='constant'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
+     "8", 400, smokes, true},
+    {"rough glass around a medium", "perspective", "<rfilter type='tent'/>",
+     WALL BOUNDARY(ROUGH_PANE COLOURED) PANEL("<rgb name='radiance' value='8,7,6'/>") BALL, "7", 600, NULL,
+     true},
+    {"fog around lights", "perspective", "<rfilter type='box'/>",
+     WALL FOG LAMPS PANEL("<rgb name='radiance' value='8,7,6'/>") BALL, "5", 400, NULL, true},
+    {"smoke in front of a beam", "orthographic", "<rfilter type='box'/>",
+     WALL BOUNDARY(
+         NULL_BSDF
+             SMOKE) "<emitter type='directional'><vector name='direction' x='-.3' y='-.5' z='-1'/></emitter>",
+     "4", 100, NULL, true},
+    {"a medium without end", SEEN_FROM(HAZE("")), "", WALL LAMPS BALL, "4", 800, NULL, true},
+    {"a camera in a ball of haze", SEEN_FROM("<ref id='haze'/>"), "",
+     HAZE(" id='haze'") AROUND_CAMERA WALL LAMPS BALL, "4", 800, NULL, true},
+};
+enum { IN_MEDIA = sizeof in_media / sizeof *in_media };
+
 static char *scene_of(arena *a, const light_case *c, const char *integrator)
 {
-    return scene_window_xml(
-        a,
-        arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='%s'/></integrator>",
-                     integrator, c->depth),
-        c->sensor, c->film, c->body);
+    const char *walks = arena_printf(
+        a, "<integrator type='%s'><integer name='max_depth' value='%s'/></integrator>", integrator, c->depth);
+    return *c->sensor == '<' ? scene_xml(a, walks, c->sensor, c->body)
+                             : scene_window_xml(a, walks, c->sensor, c->film, c->body);
 }
 
 /* ---- two means alike ---- */
@@ -214,6 +278,17 @@ static void images_equal_those_of_paths(void **state)
     }
 }
 
+static void images_in_media_equal_those_of_paths(void **state)
+{
+    (void)state;
+    for (int k = 0; k < IN_MEDIA; k++) {
+        uint32_t count;
+        run_means light = image_runs(&in_media[k], "ptracer", &count),
+                  path = image_runs(&in_media[k], "volpath", &count);
+        compare(in_media[k].name, &light, &path, count, 4e-2);
+    }
+}
+
 /* ---- gradients ---- */
 
 static run_means gradient_runs(const light_case *c, const char *integrator, uint32_t *count)
@@ -253,6 +328,19 @@ static run_means gradient_runs(const light_case *c, const char *integrator, uint
     scene_picture_free(&p);
     arena_free(&a);
     return e;
+}
+
+static void gradients_in_media_equal_those_of_paths(void **state)
+{
+    (void)state;
+    for (int k = 0; k < IN_MEDIA; k++) {
+        uint32_t count = 0;
+        if (!in_media[k].parameters)
+            continue;
+        run_means light = gradient_runs(&in_media[k], "ptracer", &count),
+                  path = gradient_runs(&in_media[k], "volpath", &count);
+        compare(in_media[k].name, &light, &path, count, 0.1);
+    }
 }
 
 static void gradients_equal_those_of_paths(void **state)
@@ -338,6 +426,33 @@ static void refuses(void **state)
                           WALL "<emitter type='constant'/>");
     assert_true(bl_scene_load_string(device.context, xml, folder, NULL, &scene) != BL_OK);
     assert_non_null(strstr(bl_context_error(device.context), "cannot be connected to the sensor"));
+    static const struct {
+        const char *body, *why;
+    } media[] = {
+        {WALL LAMPS BOUNDARY(NULL_BSDF
+                             "<medium type='heterogeneous' name='interior'><float name='sigma_t' value='1'/>"
+                             "<float name='emission' value='1'/></medium>"),
+         "light that a medium emits"},
+        {WALL LAMPS BOUNDARY(
+             NULL_BSDF COLOURED) "<shape type='sphere'><point name='center' x='4' y='0' z='0'/>" NULL_BSDF
+                                 "<medium type='grin' name='interior'><float name='ior' "
+                                 "value='1.1'/></medium></shape>",
+         "rays that bend, beside media"},
+    };
+    for (size_t k = 0; k < sizeof media / sizeof *media; k++) {
+        light_case c = cases[0];
+        c.body = media[k].body;
+        scene_device_refused(
+            &device, bl_scene_load_string(device.context, scene_of(&a, &c, "ptracer"), folder, NULL, &scene),
+            BL_ERROR_UNSUPPORTED, media[k].why);
+    }
+    scene = scene_device_load(&device, scene_of(&a, &in_media[0], "ptracer"), folder);
+    bl_parameter_info info;
+    SCENE_MUST(&device, bl_scene_parameter_info(
+                            scene, scene_device_find(&device, scene, "boundary.translation"), &info));
+    assert_false(info.differentiable);
+    assert_non_null(strstr(info.reason, "not implemented for ptracer where there are media"));
+    bl_scene_destroy(scene);
     scene = scene_device_load(&device, scene_of(&a, &cases[0], "ptracer"), folder);
     bl_job *job = NULL;
     const char *moving[] = {"point.position"};
@@ -392,7 +507,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_equal_those_of_paths),
+        cmocka_unit_test(images_in_media_equal_those_of_paths),
         cmocka_unit_test(gradients_equal_those_of_paths),
+        cmocka_unit_test(gradients_in_media_equal_those_of_paths),
         cmocka_unit_test(slices_change_nothing),
         cmocka_unit_test(collimated_light_lands_below),
         cmocka_unit_test(refuses),

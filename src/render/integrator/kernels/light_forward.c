@@ -114,6 +114,7 @@ static ir_ref step(walk *w, forward_path *p)
                                                      ? throughput_whole(w, &p->b)
                                                      : color_select(t, v.begins, one, p->weight);
     light_emit(w, &v, &p->b);
+    throughput_fly(w, &v.v, &p->b);
     const throughput lit = p->b;
     passage onward = light_pass(w, &v, &p->at, &p->b);
     light_outcome r = outcome_of(w, &before, &v, weight, onward.inverse_pdf);

@@ -45,6 +45,7 @@ static ir_ref image_vertex(walk *w, light_state *p)
     walk_set_wavelengths(w, p->at.sample);
     light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     light_emit(w, &v, &p->b);
+    throughput_fly(w, &v.v, &p->b);
     color contribution = color_mul(t, throughput_whole(w, &p->b), light_splat_factor(w, &v));
     if (w->multiplexed)
         contribution = color_scale(t, contribution, technique_weigh_splat(w, &p->at, &v, &p->light));
@@ -88,6 +89,33 @@ static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v
     ir_endif(f);
 }
 
+/* Of what media let through: on the flight to the vertex, which all splats from here on have as a factor, and
+ * on the way to the sensor. */
+static void adjoint_flight_of_light(walk *w, const light_state *p, const light_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    arrivals none = {0};
+    color to_come = sums_L(t, &p->sums), missing = sums_M(t, &p->sums);
+    for (uint32_t c = 0; c < t->channels; c++)
+        missing.c[c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
+    flight_adjoint(w, &v->v.flight, p->phase, to_come, missing, &none);
+}
+
+/* seed: adjoint of the splat, times the throughput. */
+static void adjoint_way_to_sensor(walk *w, const light_state *p, const light_vertex *v, color seed)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    arrivals none = {0};
+    if (!shadow_is_wanted(w) || light_receives(w))
+        return;
+    color unshadowed =
+        color_scale(t, color_select(t, v->begins, color_all(t_f32(t, 1)), v->for_sensor), v->scale);
+    shadow_adjoint(w, &v->crosses, &v->from, ir_and(f, p->phase, v->splat.there),
+                   color_mul(t, seed, unshadowed), &none);
+}
+
 static ir_ref gradient_vertex(walk *w, light_state *p)
 {
     tracer *t = &w->t;
@@ -96,6 +124,9 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     adjoint_light(w, p, &v);
     light_emit(w, &v, &p->b);
+    if (w->media)
+        adjoint_flight_of_light(w, p, &v);
+    throughput_fly(w, &v.v, &p->b);
     color factor = light_splat_factor(w, &v), whole = throughput_whole(w, &p->b);
     ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* the image leaves out the others */
     v.splat.there = ir_and(f, v.splat.there, finite);
@@ -104,7 +135,10 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
         seen.c[c] = ir_select(f, v.splat.there, seen.c[c], t_f32(t, 0));
     sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen),
              p->phase);
-    adjoint_surface(w, p, &v, color_mul(t, whole, adjoint));
+    color sent = color_mul(t, whole, adjoint);
+    if (w->media)
+        adjoint_way_to_sensor(w, p, &v, sent);
+    adjoint_surface(w, p, &v, w->media && !light_receives(w) ? color_mul(t, sent, v.passed) : sent);
     ir_ref alive = light_pass(w, &v, &p->at, &p->b).alive;
     p->hash = replay_hash(t, p->hash, v.v.decisions, alive);
     return alive;
@@ -139,7 +173,8 @@ bl_result kernel_light(walk *w, ir_module *m)
     ir_func *f = t->f;
     bool gradient = w->pass == RENDER_GRADIENT;
     BL_ASSERT(gradient || w->pass == RENDER_PRIMAL, "light tracing in pass %d", (int)w->pass);
-    BL_ASSERT(!w->volumetric, "light paths through media in pass %d", (int)w->pass);
+    BL_ASSERT(w->volumetric == w->media, "light paths through surfaces, without media, in pass %d",
+              (int)w->pass);
     lane l = kernel_lane(w, m);
     light_state p = {
         .at = light_before(w, l.first),

@@ -49,8 +49,10 @@ light_outcome light_outcome_at_light(walk *w, const light_position *at, const li
     tracer *t = &w->t;
     ir_func *f = t->f;
     if (!w->motion->chains) {
-        color radiance = walk_radiance(w, l->emission, true);
-        return (light_outcome){.splat = color_scale(t, radiance, ir_detach(f, l->scale)),
+        color radiance = walk_radiance(w, l->emission, true), sent = radiance;
+        if (w->media && !light_receives(w))
+            sent = color_mul(t, sent, light_passed(w, l));
+        return (light_outcome){.splat = color_scale(t, sent, ir_detach(f, l->scale)),
                                .onward = color_scale(t, radiance, ir_detach(f, l->onward))};
     }
     walk reads = *w;
@@ -116,6 +118,12 @@ light_outcome light_outcome_at_surface(walk *w, const light_position *at, const 
     }
     color for_sensor, for_sample;
     light_values(w, &v, true, &for_sensor, &for_sample);
+    if (w->media) {
+        color flown = light_flown(w, at, l);
+        for_sensor = color_mul(t, for_sensor, flown), for_sample = color_mul(t, for_sample, flown);
+    }
+    if (w->media && !light_receives(w))
+        for_sensor = color_mul(t, for_sensor, light_passed(w, l));
     r.splat = color_scale(t, for_sensor, scale), r.onward = color_scale(t, for_sample, v.onward);
     return r;
 }

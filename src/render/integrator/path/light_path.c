@@ -29,6 +29,8 @@ light_position light_before(walk *w, ir_ref sample)
         .d = v3(zero, zero, t_f32(t, 1)),
         .tmax = t_f32(t, -1),
         .medium = t_u32(t, 0),
+        .event = t_u32(t, 0),
+        .share = color_all(t_f32(t, 1.0f / (float)t->channels)),
     };
 }
 
@@ -36,14 +38,19 @@ light_position light_before(walk *w, ir_ref sample)
  * has two: one for the way to the sensor (which: 0), one for the way on (which: 1). */
 static ir_ref block_of(walk *w, const light_position *at, uint32_t which)
 {
-    return ir_add(w->t.f, ir_mul(w->t.f, at->depth, t_u32(&w->t, 2)), t_u32(&w->t, 2 + which));
+    ir_ref number = w->volumetric ? at->event : at->depth;
+    return ir_add(w->t.f, ir_mul(w->t.f, number, t_u32(&w->t, 2)), t_u32(&w->t, 2 + which));
 }
 
 void state_light_place(const walk *w, loop_state *s, light_position *at)
 {
     state_ref(s, &at->depth), state_ref(s, &at->tmax), state_vec3(s, &at->o), state_vec3(s, &at->d);
-    if (w->bends)
+    if (w->bends || w->volumetric)
         state_ref(s, &at->medium);
+    if (w->volumetric)
+        state_ref(s, &at->event);
+    if (w->chromatic)
+        state_color(s, &w->t, &at->share);
 }
 
 vec2 light_lens(walk *w, const light_position *at)
@@ -212,6 +219,8 @@ static void receive(walk *w, const light_position *at, light_vertex *l)
     sensor_reception r = light_receive(w, &l->v.si, at->d);
     uint32_t first = s->hide_emitters ? 2 : 1;
     l->splat.there = ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first)));
+    if (w->media)
+        l->splat.there = ir_and(f, l->splat.there, ir_not(f, l->v.flight.collides));
     l->splat.at = light_place(w, r.position);
     l->scale = r.weight;
 }
@@ -229,6 +238,12 @@ static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_
     ir_ref zero = t_f32(t, 0), to = ir_mul(f, wo_z, wo_ng), from = ir_mul(f, v->wi.z, wi_ng);
     ir_ref ratio = ir_mul(f, cosines, t_ratio(t, ir_abs(f, wo_ng), ir_abs(f, wi_ng)));
     return ir_select(f, ir_and(f, ir_gt(f, to, zero), ir_gt(f, from, zero)), ratio, zero);
+}
+
+/* A factor of surfaces; a collision in a medium has none, and 1 instead. */
+static ir_ref at_surface(walk *w, const walk_vertex *v, ir_ref factor)
+{
+    return w->media ? ir_select(w->t.f, v->flight.collides, t_f32(&w->t, 1), factor) : factor;
 }
 
 /* |cos(wi)| / |cos(wo)|, to the shading normal. */
@@ -292,10 +307,11 @@ static void material_values(walk *w, const light_vertex *v, bool differentiated,
     sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
     walk_values(w, &sampled, differentiated, &unused, for_sample);
     ir_ref by = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), cosines_of(w, v->v.wo, v->v.wi));
+    by = at_surface(w, &v->v, by);
     *for_sample = color_scale(t, *for_sample, w->motion->chains ? by : ir_detach(t->f, by));
     seen.wi = v->v.to_light, seen.to_light = v->v.wi;
     walk_values(w, &seen, differentiated, for_sensor, &unused);
-    ir_ref seen_by = cosines_of(w, v->v.to_light, v->v.wi);
+    ir_ref seen_by = at_surface(w, &v->v, cosines_of(w, v->v.to_light, v->v.wi));
     *for_sensor = color_scale(t, *for_sensor, w->motion->chains ? seen_by : ir_detach(t->f, seen_by));
 }
 
@@ -323,7 +339,7 @@ static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref
         cosines = ir_select(f, v->sample.delta, cosines_of_discrete(w, v), cosines);
         squared = ir_select(f, v->sample.delta, t_sqr(t, v->sample.eta), squared);
     }
-    return ir_mul(f, shading_adjoint(w, v, cosines, wi_ng, v->wo.z, wo_ng), squared);
+    return at_surface(w, v, ir_mul(f, shading_adjoint(w, v, cosines, wi_ng, v->wo.z, wo_ng), squared));
 }
 
 ir_ref light_weigh(walk *w, vec3 d, const light_connection *c, light_vertex *l)
@@ -335,7 +351,7 @@ ir_ref light_weigh(walk *w, vec3 d, const light_connection *c, light_vertex *l)
     ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z,
                                             v3_dot(t, c->to, v->si.ng));
     l->onward = onward_factor(w, l, wi_ng, v3_dot(t, l->next_d, v->si.ng));
-    return sensor_adjoint;
+    return at_surface(w, v, sensor_adjoint);
 }
 
 /* Describes the surface that the ray has met, samples where it scatters to, and weighs its connection c to
@@ -346,9 +362,12 @@ static void scatter(walk *w, const light_position *at, const light_connection *c
     ir_func *f = t->f;
     walk_vertex *v = &l->v;
     random4 r = walk_numbers(w, at->sample, block_of(w, at, 1), SAMPLER_ONE_TWO_ONE);
-    v->bsdf_class = t_word(t, v->si.shape, SHAPE_BSDF_CLASS),
-    v->bsdf_record = t_word(t, v->si.shape, SHAPE_BSDF_RECORD);
-    v->frame = surface_frame(t, &v->si);
+    if (!w->media)
+        v->bsdf_class = t_word(t, v->si.shape, SHAPE_BSDF_CLASS),
+        v->bsdf_record = t_word(t, v->si.shape, SHAPE_BSDF_RECORD);
+    if (w->media)
+        v->share = v->flight.share;
+    v->frame = walk_frame(w, v, &v->si);
     v->wi = frame_to_local(t, v->frame, v3_neg(t, at->d)), v->to_light = frame_to_local(t, v->frame, c->to);
     v->u_roulette = r.u[3];
     ir_ref toward_pdf;
@@ -359,6 +378,11 @@ static void scatter(walk *w, const light_position *at, const light_connection *c
     l->splat.there = ir_and(f, l->splat.there, ir_or(f, l->begins, ir_and(f, l->goes_on, scatters)));
     l->scale = ir_select(f, l->begins, l->scale, ir_mul(f, sensor_adjoint, c->link.weight));
     light_values(w, l, false, &l->for_sensor, &l->for_sample);
+    if (w->volumetric) {
+        v->through = walk_is_through(t, &v->si, &v->sample);
+        l->goes_on = ir_or(f, l->goes_on, v->through);
+        l->next_d = v3_select(t, v->through, at->d, l->next_d);
+    }
     v->goes_on = l->goes_on = ir_and(f, l->goes_on, ir_gt(f, l->onward, t_f32(t, 0)));
 }
 
@@ -376,6 +400,10 @@ ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c)
 static void meet(walk *w, light_position *at, walk_vertex *v)
 {
     walk_position by = {.o = at->o, .d = at->d, .tmax = at->tmax, .medium = at->medium};
+    if (w->media) {
+        light_fly(w, at, v);
+        return;
+    }
     v->si = w->bends ? eikonal_intersect(w, &by, v) : walk_intersect(w, by, &v->met);
     at->d = by.d;
 }
@@ -391,6 +419,10 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
     light_emission e = begin_emission(w, l.begins, at->sample);
     l.emission = shining(w, &e), l.radiance = e.radiance;
     l.emission.index = e.index, l.light_normal = e.ray.n;
+    if (w->media) {
+        vec3 leaves = ray_offset(t, e.ray.p, e.ray.n, e.ray.d);
+        at->medium = ir_select(f, l.begins, light_medium_at(w, leaves, e.ray.d, l.begins), at->medium);
+    }
     meet(w, at, &l.v);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     light_connection c = light_connect(w, at, p, &e);
@@ -415,7 +447,9 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
                                ir_not(f, eikonal_bends(w, medium_behind(w, &l.v.si, c.to, at->medium))));
     if (!ir_is_none(connects))
         l.splat.there = ir_and(f, l.splat.there, connects);
-    if (!light_receives(w))
+    if (w->media && !light_receives(w))
+        light_to_sensor(w, at, &c, &(light_way){p, n, e.far}, &l);
+    else if (!light_receives(w))
         l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
     /* From the point on the light, the path goes on along the ray that leaves the light. */
     ir_ref shines = ir_gt(f, e.ray.weight, zero);
@@ -423,13 +457,19 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
     l.goes_on = ir_select(f, l.begins, shines, l.goes_on);
     l.next_d = v3_select(t, l.begins, e.ray.d, l.next_d);
     l.next_o = ray_offset(t, p, n, l.next_d);
-    if (w->bends)
+    if (w->media)
+        l.v.medium = ir_select(f, ir_or(f, l.begins, l.v.flight.collides), at->medium,
+                               medium_behind(w, &l.v.si, l.next_d, at->medium));
+    else if (w->bends)
         l.v.medium = ir_select(f, l.begins, at->medium, medium_behind(w, &l.v.si, l.next_d, at->medium));
     ir_ref seen_mark = ir_select(f, l.splat.there, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0));
     l.way = ir_add(f, ir_select(f, l.v.si.valid, l.v.si.entry, t_u32(t, PLAN_NONE)),
                    ir_mul(f, l.v.sample.lobe, t_u32(t, 0x9E3779B1u)));
     if (w->bends)
         l.way = ir_xor(f, ir_mul(f, l.way, t_u32(t, 16777619u)), l.v.curve.steps);
+    if (w->media)
+        l.way = ir_xor(f, ir_mul(f, l.way, t_u32(t, 16777619u)),
+                       ir_select(f, l.v.flight.collides, ir_not(f, l.v.flight.steps), l.v.flight.steps));
     l.v.decisions = ir_xor(f, l.way, seen_mark);
     return l;
 }
@@ -441,7 +481,7 @@ color light_splat_factor(walk *w, const light_vertex *v)
     COLOR_EACH(r, ir_select(f, v->splat.there,
                             ir_select(f, v->begins, v->scale, ir_mul(f, v->scale, v->for_sensor.c[c])),
                             t_f32(&w->t, 0)));
-    return r;
+    return w->media && !light_receives(w) ? color_mul(t, r, v->passed) : r;
 }
 
 void light_emit(walk *w, const light_vertex *v, throughput *b)
@@ -470,9 +510,12 @@ passage light_pass(walk *w, const light_vertex *v, light_position *at, throughpu
         b->zeros[c] = ir_select(f, v->begins, first.zeros[c], b->zeros[c]);
     b->eta = ir_select(f, v->begins, first.eta, b->eta);
     ir_ref alive = ir_and(f, v->goes_on, ir_or(f, v->begins, onward.alive));
-    if (w->bends)
+    if (w->bends || w->media)
         at->medium = ir_select(f, alive, v->v.medium, t_u32(t, 0));
+    if (w->media)
+        light_fly_on(w, v, alive, at);
     at->o = v->next_o, at->d = v->next_d, at->tmax = ir_select(f, alive, t_f32(t, 1e30f), t_f32(t, -1));
-    at->depth = ir_select(f, alive, ir_add(f, at->depth, one), t_u32(t, 0));
+    ir_ref longer = w->media ? ir_to_u32(f, ir_not(f, v->v.through)) : one;
+    at->depth = ir_select(f, alive, ir_add(f, at->depth, longer), t_u32(t, 0));
     return (passage){alive, ir_select(f, v->begins, t_f32(t, 1), onward.inverse_pdf)};
 }

@@ -11,7 +11,10 @@ typedef struct light_position {
     ir_ref sample, depth; /* u32 */
     vec3 o, d;
     ir_ref tmax;
-    ir_ref medium; /* where walk.bends: u32: as in walk_position. Lights stand outside of what bends rays */
+    ir_ref medium; /* where walk.bends or walk.media: u32: as in walk_position. Lights stand outside of
+                      what bends rays */
+    ir_ref event;  /* where walk.media: as in walk_position */
+    color share;   /* where walk.chromatic: as in walk_position */
 } light_position;
 
 /* Where a vertex is seen on the image. */
@@ -34,6 +37,9 @@ typedef struct light_vertex {
     ir_ref onward;  /* detached: the factor of the throughput besides the material's value over its density */
     ir_ref goes_on; /* bool: the path may go on */
     vec3 next_o, next_d; /* the ray that goes on */
+    color passed;        /* where walk.media: what gets through to the sensor, detached; */
+    walk_vertex crosses; /* the same as the way from a vertex to a light that it has sampled, */
+    walk_position from;  /* and the position before this vertex */
     ir_ref way;          /* u32: hash of what was decided of the path, without the connection */
 } light_vertex;
 
@@ -88,5 +94,27 @@ ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c)
 /* At a surface that the ray with direction d has met: sets l->onward, and returns the adjoint of shading
  * toward the sensor. */
 ir_ref light_weigh(walk *w, vec3 d, const light_connection *c, light_vertex *l);
+
+/* ---- light_media.c: where walk.media ---- */
+
+/* u32: the medium (as in walk_position) in which a ray begins at p on a light, where `begins`. */
+ir_ref light_medium_at(walk *w, vec3 p, vec3 d, ir_ref begins);
+/* What the ray of `at` leads to: the flight, and the surface or collision at its end, with what scatters
+ * there. */
+void light_fly(walk *w, const light_position *at, walk_vertex *v);
+/* Where the way to the sensor begins: the point, and the geometric normal there. far: bool, on a light at
+ * infinity. */
+typedef struct light_way {
+    vec3 p, n;
+    ir_ref far;
+} light_way;
+/* Sets l->passed, and where something opaque is in the way, l->splat.there to false. */
+void light_to_sensor(walk *w, const light_position *at, const light_connection *c, const light_way *from,
+                     light_vertex *l);
+/* What gets through to the sensor, differentiated, and what the flight to the vertex multiplies light by. */
+color light_passed(walk *w, const light_vertex *l);
+color light_flown(walk *w, const light_position *at, const light_vertex *l);
+/* After a vertex: what the position carries for flights. */
+void light_fly_on(walk *w, const light_vertex *v, ir_ref alive, light_position *at);
 
 #endif

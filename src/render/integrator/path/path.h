@@ -24,6 +24,9 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
 /* ---- visit.c ---- */
 
+/* Puts the vertex at the collision, where its flight has ended in the medium of the position. Its directions
+ * are then in the world, and it has no surface. */
+void walk_take_collision(walk *w, walk_vertex *v, walk_position at);
 /* The frame of the shading normal of si. Where v is a collision, it is the frame of the world. */
 frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
 /* The sample that a vertex at `at` takes at a surface, from `block` of its random numbers. */

@@ -114,9 +114,7 @@ walk_position walk_skip_lights(walk *w, walk_position at)
     return at;
 }
 
-/* Puts the vertex at the collision, where the flight has ended in the medium. Its directions are then in the
- * world, and it has no surface. */
-static void take_collision(walk *w, walk_vertex *v, walk_position at)
+void walk_take_collision(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -252,7 +250,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (w->volumetric)
         v.collision_z = t_f32(t, 0);
     if (w->media)
-        take_collision(w, &v, at);
+        walk_take_collision(w, &v, at);
     w->motion->stands(w, &v, &at);
     v.frame = walk_frame(w, &v, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
