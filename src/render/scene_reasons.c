@@ -27,7 +27,8 @@ enum {
 typedef struct meetings {
     bool *seams, *apart, *crossings, *instances;
 } meetings;
-static const char crossing[] = "the curve in which it goes through another shape is left out";
+static const char crossing[] =
+    "the curve in which it goes through another shape, as its boxes do, is left out";
 
 static bool beams(const render_shape *shape)
 {

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients right where shapes go through each other, as a ball half sunk into the floor? The curve in
  * which they meet is no silhouette, and what is seen jumps there. Each case is compared with differences
- * (edge_cases.h): of all pairs of kinds, by either shape, by vertices and by the camera, seen straight on,
+ * (edge_cases.h): of all kinds, by either shape, by vertices and by the camera, seen straight on,
  * through fog, in a group, and by light that surfaces pass on. */
 #include "support/edge_cases.h"
 
@@ -22,6 +22,10 @@
     SHAPE("sphere", "it", "<scale value='.4'/><translate value='.07,.1,-1.25'/>", matter)
 #define SUNK_CUBE(matter)                                                                                    \
     SHAPE("cube", "it", "<scale value='.4'/>" TURNED "<translate value='.07,.1,-1.1'/>", matter)
+/* About the x axis. */
+#define TUBE(ops)                                                                                            \
+    SHAPE("cylinder", "it", "<scale value='.3,.3,1.4'/><translate z='-.7'/><rotate y='1' angle='90'/>" ops,  \
+          BLUE)
 #define THROUGH "<translate value='.07,.1,.2'/>"
 #define PATH(what, depth, body, parameter, spp, step)                                                        \
     {                                                                                                        \
@@ -51,6 +55,24 @@ static const edge_case_in cases[] = {
     SEEN("a disk in a plate",
          SHINING SHAPE("disk", "it", "<scale value='.6'/>" TURNED THROUGH, BLUE)
              SHAPE("rectangle", "other", "<scale value='.5'/><rotate y='1' x='.4' angle='30'/>" THROUGH, RED),
+         "it.to_world"),
+    SEEN("a tube that lies in a wall",
+         SHINING TUBE("<rotate z='1' angle='40'/><translate value='.1,0,-1.1'/>"), "it.to_world"),
+    PATH("a tube that stands in a wall", "1",
+         SHINING TUBE("<rotate y='1' angle='60'/><translate value='.1,.2,-.9'/>"), "it.to_world", 1024, .001),
+    SEEN("the border of a plate in a tube",
+         SHINING TUBE("<rotate z='1' angle='30'/><rotate y='1' angle='15'/>" THROUGH)
+             SHAPE("rectangle", "other",
+                   "<scale value='.4'/><rotate y='1' angle='-40'/><translate value='.3,.3,.2'/>", RED),
+         "it.to_world"),
+    SEEN("a tube and a ball",
+         SHINING TUBE("<rotate z='1' angle='30'/><rotate y='1' angle='15'/>" THROUGH)
+             SHAPE("sphere", "other", "<scale value='.45'/><translate value='.3,.4,.1'/>", RED),
+         "it.to_world"),
+    SEEN("two tubes",
+         SHINING TUBE("<rotate z='1' angle='30'/><rotate y='1' angle='15'/>" THROUGH)
+             SHAPE("cylinder", "other",
+                   "<scale value='.25,.25,2'/><translate z='-1'/><rotate x='1' angle='80'/>" THROUGH, RED),
          "it.to_world"),
     PATH("by the camera", "1", SHINING SUNK_CUBE(BLUE), "sensor.to_world", 256, .002),
     PATH("an instance", "2",

@@ -100,6 +100,21 @@ static void add_cylinder(crossing_parts *out, uint32_t primitive, const double *
     add_circle(out, primitive, base, s, t, axis);
 }
 
+static void add_box(crossing_parts *out, uint32_t primitive, const float *bounds)
+{
+    for (int axis = 0; axis < 3; axis++)
+        for (int end = 0; end < 2; end++) {
+            double corner[4][3];
+            for (int c = 0; c < 4; c++) {
+                corner[c][axis] = (double)bounds[axis + 3 * end];
+                corner[c][(axis + 1) % 3] = (double)bounds[(axis + 1) % 3 + 3 * (c == 1 || c == 2)];
+                corner[c][(axis + 2) % 3] = (double)bounds[(axis + 2) % 3 + 3 * (c >= 2)];
+            }
+            add_triangle(out, primitive, corner[0], corner[1], corner[2]);
+            add_triangle(out, primitive, corner[0], corner[2], corner[3]);
+        }
+}
+
 void crossing_parts_add(const render_scene *s, uint32_t primitive, crossing_parts *out)
 {
     const render_primitive *p = &s->primitives.data[primitive];
@@ -123,6 +138,11 @@ void crossing_parts_add(const render_scene *s, uint32_t primitive, crossing_part
         break;
     case SHAPE_CYLINDER:
         add_cylinder(out, primitive, n, n + 3, n[6]);
+        break;
+    case SHAPE_LINEAR_CURVE:
+    case SHAPE_BSPLINE:
+    case SHAPE_SDF:
+        add_box(out, primitive, p->bounds);
         break;
     default:
         break;

@@ -14,7 +14,7 @@ typedef struct crossing_part {
 } crossing_part;
 typedef ARRAY(crossing_part) crossing_parts;
 
-/* Adds the parts of a primitive; curves, grids and ellipsoids have none. */
+/* Adds the parts of a primitive: of a curve or a grid the faces of its box; of ellipsoids none. */
 void crossing_parts_add(const render_scene *s, uint32_t primitive, crossing_parts *out);
 /* Moves all of them along one way, at an angle to walls and floors. */
 void crossing_parts_move(crossing_parts *all, double by);

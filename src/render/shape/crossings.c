@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Shapes that go through each other, as a ball half sunk into the floor. What is seen jumps along the curve
- * in which they meet, and that is the silhouette of neither. Between triangles, disks and spheres the curve
- * is sampled (silhouette_crossing.c): a plan lists the pairs of primitives that have a part of it. Of
- * cylinders it is not, and whoever asks for gradients is told. Curves, grids and ellipsoids are not looked
- * at.
+ * in which they meet, and that is the silhouette of neither. So a plan lists the pairs of triangles, disks,
+ * spheres and cylinders that have a part of the curve, and it is sampled (silhouette_crossing.c). Of curves
+ * and grids of distances it is not, and whoever asks for gradients is told where the boxes of their parts go
+ * through another shape.
  *
  * Shapes that only touch do not go through each other: so two shapes must do so where one is moved a little
  * one way, and where it is moved the other way. That also finds a ball whose equator is a row of edges that
@@ -141,19 +141,34 @@ static void end(search *x, shape_boxes *boxes)
     array_free(boxes);
 }
 
+static bool is_sampled(enum shape_kind kind)
+{
+    return kind == SHAPE_TRIANGLES || kind == SHAPE_DISK || kind == SHAPE_SPHERE || kind == SHAPE_CYLINDER;
+}
+
+/* Ellipsoids let light through, mostly, and are not asked. */
+static bool is_left(enum shape_kind kind)
+{
+    return kind == SHAPE_LINEAR_CURVE || kind == SHAPE_BSPLINE || kind == SHAPE_SDF;
+}
+
 void shapes_find_left_crossings(const render_scene *s, bool *has)
 {
     shape_boxes boxes = {0};
     search x = {.scene = s};
-    if (s->kind_used[SHAPE_CYLINDER])
+    bool some = false;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        some |= s->kind_used[k] && is_left(k);
+    if (some)
         list_boxes(s, &boxes);
     for (uint32_t i = 0; i < boxes.count; i++)
         for (uint32_t j = i + 1; j < boxes.count; j++) {
             const shape_box *a = &boxes.data[i], *b = &boxes.data[j];
-            bool cylinder = s->shapes.data[a->shape].kind == SHAPE_CYLINDER ||
-                            s->shapes.data[b->shape].kind == SHAPE_CYLINDER,
+            const enum shape_kind kind[2] = {s->shapes.data[a->shape].kind, s->shapes.data[b->shape].kind};
+            bool asked = (is_left(kind[0]) && (is_left(kind[1]) || is_sampled(kind[1]))) ||
+                         (is_left(kind[1]) && is_sampled(kind[0])),
                  known = has[a->shape] && has[b->shape];
-            if (cylinder && !known && may_cross(&x, a, b) && shapes_cross(&x, a, b))
+            if (asked && !known && may_cross(&x, a, b) && shapes_cross(&x, a, b))
                 has[a->shape] = has[b->shape] = true;
         }
     end(&x, &boxes);
@@ -229,7 +244,11 @@ static double near_weight(const render_scene *s, const primitive_pair *pair)
 static uint32_t kind_bits(const render_scene *s, uint32_t primitive, int k)
 {
     const uint32_t kind = s->primitives.data[primitive].entry[BVH_ENTRY_KIND];
-    return (uint32_t)(kind == SHAPE_SPHERE) << k | (uint32_t)(kind == SHAPE_DISK) << (2 + k);
+    return (kind == SHAPE_SPHERE     ? CROSSING_ROUND
+            : kind == SHAPE_DISK     ? CROSSING_DISK
+            : kind == SHAPE_CYLINDER ? CROSSING_TUBE
+                                     : 0)
+           << k;
 }
 
 static void add_crossing(const render_scene *s, uint32_t a, uint32_t b, const primitive_pairs *pairs,
@@ -275,11 +294,6 @@ static void list_own_pairs(search *x, uint32_t index, primitive_pairs *out)
     crossing_parts_sort(own);
     crossing_parts_meet_themselves(own, LOOKS_MOST, list_crossing_pair, out);
     merge(out);
-}
-
-static bool is_sampled(enum shape_kind kind)
-{
-    return kind == SHAPE_TRIANGLES || kind == SHAPE_DISK || kind == SHAPE_SPHERE;
 }
 
 void shapes_list_crossings(const render_scene *s, shape_crossings *out)

@@ -61,10 +61,10 @@ typedef struct shape_crossing {
     silhouette_pieces pieces; /* owned */
 } shape_crossing;
 typedef ARRAY(shape_crossing) shape_crossings;
-/* Lists what is sampled, of triangles, disks and spheres. The search ends after some millions of pairs. */
+/* Lists those of triangles, disks, spheres and cylinders. The search ends after some millions of pairs. */
 void shapes_list_crossings(const render_scene *s, shape_crossings *out);
-/* Sets has[i] where the surface of shape i goes through that of another shape of its group, and the curve is
- * not sampled. */
+/* Sets has[i] where shape i and another of its group go through each other, one of them a curve or a grid of
+ * distances: as far as the boxes of their parts say. That is not sampled. */
 void shapes_find_left_crossings(const render_scene *s, bool *has);
 
 /* ---- silhouette_seams.c ---- */
@@ -118,9 +118,10 @@ typedef struct silhouette_sides {
     ir_ref entry[2];     /* and the word of its entry */
     ir_ref level;        /* as in walk_hit */
     vec2 b[2];           /* coordinates on the primitive */
-    vec3 shift[2];  /* of a sphere: from the curve's point to that beside it; where plan.edge_crossings */
-    ir_ref edge_on; /* bool: a side is seen edge-on, which is as good as not at all */
-    vec3 toward;    /* leads away from both surfaces, toward the viewpoint's side */
+    vec3 shift[2];       /* of a sphere or cylinder: from the curve's point to that beside it; where
+                            plan.edge_crossings */
+    ir_ref edge_on;      /* bool: a side is seen edge-on, which is as good as not at all */
+    vec3 toward;         /* leads away from both surfaces, toward the viewpoint's side */
 } silhouette_sides;
 silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3 viewpoint);
 

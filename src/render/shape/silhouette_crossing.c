@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Curves in which two shapes go through each other. A piece of such a curve belongs to two primitives, each
- * flat (a triangle or a disk) or round (a sphere). Two planes meet in a line, of which the piece is the part
- * that lies within both; a sphere meets a plane or another sphere in a circle, of which only that counts that
- * lies within the flat one.
+ * flat (a triangle or a disk), round (a sphere) or a tube (a cylinder). Two planes meet in a line, of which
+ * the piece is the part that lies within both; a sphere meets a plane or another sphere in a circle, of which
+ * only that counts that lies within the flat one. A tube consists of lines, each of which meets a plane once,
+ * and a sphere or a tube twice. Where the plane is steep to the tube's sections, it meets each section twice
+ * instead.
  *
  * As any viewpoint sees it, one surface hides the other on one side of the curve, and on the other side it is
  * the other way about. So both surfaces are seen right up to the curve, and light jumps as at a crease.
@@ -18,31 +20,46 @@ static const float PARALLEL = 1e-4f; /* sine of the angle between two planes, at
 /* One of the two primitives, where it is now. */
 typedef struct crossing_side {
     ir_ref primitive, entry;
-    ir_ref round, disk; /* bool */
-    vec3 o, e1, e2;     /* flat: a point and two vectors (bvh_layout.h); round: the centre is o */
-    vec3 across, n;     /* flat: e1 x e2, and its unit vector */
-    ir_ref radius;      /* round */
+    ir_ref round, disk, tube; /* bool */
+    vec3 o, e1,
+        e2; /* flat: a point and two vectors (bvh_layout.h); round: the centre is o; tube: an end, the axis */
+    vec3 across, n; /* flat: e1 x e2, and its unit vector */
+    ir_ref radius;  /* round, tube */
 } crossing_side;
 
 static bool some_round(tracer *t) { return t->plan->scene->kind_used[SHAPE_SPHERE]; }
+static bool some_tube(tracer *t) { return t->plan->scene->kind_used[SHAPE_CYLINDER]; }
+
+static vec3 unit_of(tracer *t, vec3 v) { return v3_scale(t, v, t_ratio(t, t_f32(t, 1), v3_length(t, v))); }
+/* v without its part along a unit vector */
+static vec3 beside_axis(tracer *t, vec3 v, vec3 axis)
+{
+    return v3_sub(t, v, v3_scale(t, axis, v3_dot(t, v, axis)));
+}
 
 static crossing_side side_at(tracer *t, ir_ref edge, uint32_t k)
 {
     ir_ref kinds = t_word(t, edge, CROSSING_KINDS);
     crossing_side s = {.primitive = t_word(t, edge, k ? CROSSING_OTHER : CROSSING_ONE)};
     s.entry = silhouette_entry(t, s.primitive);
-    s.round = t_has_bit(t, kinds, 1u << k), s.disk = t_has_bit(t, kinds, 4u << k);
+    s.round = t_has_bit(t, kinds, CROSSING_ROUND << k), s.disk = t_has_bit(t, kinds, CROSSING_DISK << k);
+    s.tube = t_has_bit(t, kinds, CROSSING_TUBE << k);
     s.o = v3_load(t, s.entry, 0), s.e1 = v3_load(t, s.entry, 3), s.e2 = v3_load(t, s.entry, 6);
-    s.across = v3_cross(t, s.e1, s.e2), s.radius = t_real(t, s.entry, 3);
-    s.n = v3_scale(t, s.across, t_ratio(t, t_f32(t, 1), v3_length(t, s.across)));
+    s.across = v3_cross(t, s.e1, s.e2), s.n = unit_of(t, s.across);
+    s.radius = t_real(t, s.entry, 3);
+    if (some_tube(t))
+        s.radius = ir_select(t->f, s.tube, t_real(t, s.entry, 6), s.radius);
     return s;
 }
 
 static vec3 normal_at(tracer *t, const crossing_side *s, vec3 p)
 {
-    if (!some_round(t))
-        return s->n;
-    return v3_select(t, s->round, v3_normalize(t, v3_sub(t, p, s->o)), s->n);
+    vec3 n = s->n, out = v3_sub(t, p, s->o);
+    if (some_round(t))
+        n = v3_select(t, s->round, v3_normalize(t, out), n);
+    if (some_tube(t))
+        n = v3_select(t, s->tube, unit_of(t, beside_axis(t, out, unit_of(t, s->e1))), n);
+    return n;
 }
 
 /* The coordinates a, b of o + a e1 + b e2, a point of the plane; of a difference of points with origin false.
@@ -181,18 +198,139 @@ static crossing_place on_circle(tracer *t, const crossing_side s[2], ir_ref alon
     return q;
 }
 
+/* ---- where a tube meets something ---- */
+
+/* a / b, b of either sign */
+static ir_ref quotient(tracer *t, ir_ref a, ir_ref b)
+{
+    ir_ref negative = ir_lt(t->f, b, t_f32(t, 0));
+    return t_ratio(t, ir_select(t->f, negative, ir_neg(t->f, a), a), ir_abs(t->f, b));
+}
+
+/* A point of a tube: how far along its axis, and from there to its surface. */
+typedef struct tube_point {
+    ir_ref there, height;
+    vec3 out;
+} tube_point;
+
+/* Where a line of a tube, which lies beside its axis by `out`, meets a sphere or another tube: one of two
+ * places. */
+static tube_point on_tube_line(tracer *t, const crossing_side *tube, const crossing_side *other, vec3 out,
+                               ir_ref second)
+{
+    ir_func *f = t->f;
+    vec3 v = unit_of(t, tube->e1), w = v3_sub(t, v3_add(t, tube->o, out), other->o),
+         around = unit_of(t, other->e1);
+    w = v3_select(t, other->tube, beside_axis(t, w, around), w);
+    v = v3_select(t, other->tube, beside_axis(t, v, around), v);
+    ir_ref a = v3_dot(t, v, v), b = v3_dot(t, v, w), c = ir_sub(f, v3_dot(t, w, w), t_sqr(t, other->radius)),
+           square = ir_sub(f, t_sqr(t, b), ir_mul(f, a, c)), root = t_safe_sqrt(t, square);
+    root = ir_select(f, second, root, ir_neg(f, root));
+    return (tube_point){ir_gt(f, square, t_f32(t, 0)), t_ratio(t, ir_sub(f, root, b), a), out};
+}
+
+/* Where a section of a tube meets a plane: one of two places. */
+static tube_point on_tube_section(tracer *t, const crossing_side *tube, const crossing_side *flat,
+                                  ir_ref height, ir_ref second)
+{
+    ir_func *f = t->f;
+    vec3 axis = unit_of(t, tube->e1), across = beside_axis(t, flat->n, axis), way = unit_of(t, across),
+         middle = v3_add(t, tube->o, v3_scale(t, axis, height));
+    ir_ref distance = t_ratio(t, v3_dot(t, flat->n, v3_sub(t, flat->o, middle)), v3_length(t, across)),
+           square = ir_sub(f, t_sqr(t, tube->radius), t_sqr(t, distance)), root = t_safe_sqrt(t, square),
+           least = ir_mul(f, tube->radius, ray_epsilon(t, middle)); /* else they only touch */
+    root = ir_select(f, second, root, ir_neg(f, root));
+    return (tube_point){ir_gt(f, square, least), height,
+                        v3_add(t, v3_scale(t, way, distance), v3_scale(t, v3_cross(t, axis, way), root))};
+}
+
+static crossing_side side_select(tracer *t, ir_ref c, const crossing_side *a, const crossing_side *b)
+{
+    ir_func *f = t->f;
+    return (crossing_side){
+        .round = ir_select(f, c, a->round, b->round),
+        .disk = ir_select(f, c, a->disk, b->disk),
+        .tube = ir_select(f, c, a->tube, b->tube),
+        .o = v3_select(t, c, a->o, b->o),
+        .e1 = v3_select(t, c, a->e1, b->e1),
+        .e2 = v3_select(t, c, a->e2, b->e2),
+        .across = v3_select(t, c, a->across, b->across),
+        .n = v3_select(t, c, a->n, b->n),
+        .radius = ir_select(f, c, a->radius, b->radius),
+    };
+}
+
+/* bool: a point of a tube lies between its ends, by more than a distance. Where it does not, the end is what
+ * is seen. */
+static ir_ref between_ends(tracer *t, const crossing_side *tube, vec3 p, ir_ref distance)
+{
+    ir_func *f = t->f;
+    ir_ref height = v3_dot(t, v3_sub(t, p, tube->o), unit_of(t, tube->e1)),
+           rest = ir_sub(f, v3_length(t, tube->e1), height);
+    return ir_and(f, ir_gt(f, height, distance), ir_gt(f, rest, distance));
+}
+
+static crossing_place on_tube(tracer *t, const crossing_side s[2], ir_ref along)
+{
+    ir_func *f = t->f;
+    const float steep = 0.7f; /* cosine between axis and normal, above which lines are followed */
+    crossing_side tube = side_select(t, s[0].tube, &s[0], &s[1]),
+                  other = side_select(t, s[0].tube, &s[1], &s[0]);
+    ir_ref one = t_f32(t, 1), twice = ir_add(f, along, along), second = ir_ge(f, twice, one),
+           u = ir_select(f, second, ir_sub(f, twice, one), twice),
+           flat = ir_not(f, ir_or(f, other.round, other.tube));
+    vec3 axis = unit_of(t, tube.e1);
+    ir_ref length = v3_length(t, tube.e1), cosine = v3_dot(t, other.n, axis),
+           section = ir_and(f, flat, ir_le(f, ir_abs(f, cosine), t_f32(t, steep)));
+    /* A line meets a plane once: then all of `along` goes round the tube once. */
+    ir_ref angle = ir_mul(f, ir_select(f, flat, along, u), t_f32(t, 2 * pi));
+    frame fr = frame_around(t, axis);
+    vec3 out = v3_add(t, v3_scale(t, fr.s, ir_mul(f, ir_cos(f, angle), tube.radius)),
+                      v3_scale(t, fr.t, ir_mul(f, ir_sin(f, angle), tube.radius)));
+    tube_point by_line = on_tube_line(t, &tube, &other, out, second),
+               by_section = on_tube_section(t, &tube, &other, ir_mul(f, u, length), second);
+    ir_ref to_plane = quotient(t, v3_dot(t, other.n, v3_sub(t, other.o, v3_add(t, tube.o, out))), cosine);
+    ir_ref height = ir_select(f, section, by_section.height, ir_select(f, flat, to_plane, by_line.height));
+    out = v3_select(t, section, by_section.out, out);
+    crossing_place q = {.p = v3_add(t, tube.o, v3_add(t, v3_scale(t, axis, height), out))};
+    vec3 tangent = unit_of(t, v3_cross(t, normal_at(t, &tube, q.p), normal_at(t, &other, q.p)));
+    /* `along` steps along the axis, or round it. */
+    vec3 way = v3_select(t, section, axis, v3_scale(t, v3_cross(t, axis, out), t_ratio(t, one, tube.radius)));
+    ir_ref round = ir_mul(f, ir_mul(f, tube.radius, t_f32(t, 2 * pi)), ir_select(f, flat, one, t_f32(t, 2))),
+           step = ir_select(f, section, ir_add(f, length, length), round);
+    q.along = v3_scale(t, tangent, quotient(t, step, v3_dot(t, tangent, way)));
+    ir_ref some = ray_epsilon(t, q.p), inside = within(t, &other, coordinates(t, &other, q.p, true));
+    q.there = ir_select(f, section, by_section.there, ir_or(f, flat, by_line.there));
+    q.there = ir_and(f, q.there, between_ends(t, &tube, q.p, some));
+    q.there = ir_and(f, q.there, ir_or(f, ir_not(f, other.tube), between_ends(t, &other, q.p, some)));
+    q.there = ir_and(f, q.there, ir_or(f, ir_not(f, flat), inside));
+    return q;
+}
+
+/* Puts `own`, found in a branch that ends here, in the place of `of`. */
+static void join(tracer *t, ir_ref branch, const crossing_place *own, crossing_place *of)
+{
+    ir_func *f = t->f;
+    ir_else(f);
+    ir_endif(f);
+    of->there = ir_phi(f, branch, own->there, of->there), of->p = v3_phi(t, branch, own->p, of->p);
+    of->along = v3_phi(t, branch, own->along, of->along);
+}
+
 static crossing_place place_at(tracer *t, const crossing_side s[2], ir_ref along)
 {
     ir_func *f = t->f;
     crossing_place q = on_line(t, s, along);
-    if (!some_round(t))
-        return q;
-    ir_ref branch = ir_if(f, ir_or(f, s[0].round, s[1].round));
-    crossing_place own = on_circle(t, s, along);
-    ir_else(f);
-    ir_endif(f);
-    q.there = ir_phi(f, branch, own.there, q.there), q.p = v3_phi(t, branch, own.p, q.p);
-    q.along = v3_phi(t, branch, own.along, q.along);
+    if (some_round(t)) {
+        ir_ref branch = ir_if(f, ir_or(f, s[0].round, s[1].round));
+        crossing_place own = on_circle(t, s, along);
+        join(t, branch, &own, &q);
+    }
+    if (some_tube(t)) {
+        ir_ref branch = ir_if(f, ir_or(f, s[0].tube, s[1].tube));
+        crossing_place own = on_tube(t, s, along);
+        join(t, branch, &own, &q);
+    }
     return q;
 }
 
@@ -238,7 +376,7 @@ silhouette_point silhouette_crossing(tracer *t, ir_ref edge, vec3 viewpoint, ir_
                               .crease = t_real(t, edge, EDGE_CREASE)};
 }
 
-/* The coordinates of a point beside the curve, but not outside. */
+/* The coordinates of a point beside the curve, as hits have them, but not outside. */
 static vec2 beside(tracer *t, const crossing_side *s, vec3 p)
 {
     ir_func *f = t->f;
@@ -249,7 +387,11 @@ static vec2 beside(tracer *t, const crossing_side *s, vec3 p)
     ir_ref size = ir_select(f, s->disk, ir_sqrt(f, ir_add(f, t_sqr(t, c.x), t_sqr(t, c.y))),
                             ir_add(f, c.x, c.y)),
            by = ir_select(f, ir_gt(f, size, one), t_ratio(t, one, size), one);
-    return (vec2){ir_mul(f, c.x, by), ir_mul(f, c.y, by)};
+    vec2 b = {ir_mul(f, c.x, by), ir_mul(f, c.y, by)};
+    if (!some_tube(t))
+        return b;
+    ir_ref height = t_ratio(t, v3_dot(t, v3_sub(t, p, s->o), s->e1), v3_dot(t, s->e1, s->e1));
+    return (vec2){ir_select(f, s->tube, t_clamp(t, height, 0, 1), b.x), ir_select(f, s->tube, zero, b.y)};
 }
 
 silhouette_sides silhouette_crossing_sides(tracer *t, ir_ref edge, vec3 viewpoint, ir_ref along)
@@ -264,7 +406,7 @@ silhouette_sides silhouette_crossing_sides(tracer *t, ir_ref edge, vec3 viewpoin
                by = ir_select(f, seen, v.by[k], ir_neg(f, v.by[k]));
         vec3 shift = v3_scale(t, v.within[k], ir_mul(f, by, ray_epsilon(t, q.p)));
         out.b[k] = beside(t, &s[k], v3_add(t, q.p, shift));
-        out.shift[k] = v3_select(t, s[k].round, shift, v3_zero(t));
+        out.shift[k] = v3_select(t, ir_or(f, s[k].round, s[k].tube), shift, v3_zero(t));
         out.known[k] = q.there, out.primitive[k] = s[k].primitive;
         out.edge_on = ir_or(f, out.edge_on, ir_le(f, ir_abs(f, v.cosine[k]), t_f32(t, SILHOUETTE_GRAZING)));
         out.toward = v3_add(t, out.toward, v3_select(t, away, v3_neg(t, v.n[k]), v.n[k]));
@@ -281,7 +423,7 @@ static vec3 surface_moved(tracer *t, const crossing_side *s, ir_ref level, vec3 
     ir_ref words = ir_mul(f, t_word(t, s->entry, BVH_ENTRY_SHAPE), t_u32(t, SHAPE_WORDS)),
            shape = ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES), words);
     if (t->plan->moves & MOVE_POSITIONS && t->plan->scene->kind_used[SHAPE_TRIANGLES]) {
-        ir_ref branch = ir_if(f, ir_not(f, ir_or(f, s->round, s->disk)));
+        ir_ref branch = ir_if(f, ir_not(f, ir_or(f, s->tube, ir_or(f, s->round, s->disk))));
         vec3 own = ir_is_none(level) ? p : v3_point_by_map(t, level, LEVEL_TO_GROUP, p), v[3];
         vec2 c = coordinates(t, s, own, true);
         mesh_face_vertices(t, t_word(t, shape, SHAPE_DATA), t_word(t, s->entry, BVH_ENTRY_PRIMITIVE), v);

@@ -81,8 +81,12 @@ enum edge_word {
 enum seam_word { SEAM_SHAPE, SEAM_FROM, SEAM_TO, SEAM_OPPOSITE, SEAM_FACE, SEAM_TOLERANCE, SEAM_WORDS };
 
 /* Of a curve in which shapes go through each other: the numbers in the scene of both primitives.
- * CROSSING_KINDS: bit k, the k-th is a sphere; bit 2 + k, it is a disk; else a triangle. */
+ * CROSSING_KINDS has these bits, of the other one shifted by 1: a sphere, a disk, a cylinder; else it is a
+ * triangle. */
 enum crossing_word { CROSSING_ONE, CROSSING_OTHER, CROSSING_KINDS };
+#define CROSSING_ROUND 1u
+#define CROSSING_DISK 4u
+#define CROSSING_TUBE 16u
 
 /* A face at an edge: the number of its primitive in the scene, at which of its corners its side along the
  * edge begins, and whether that side runs from EDGE_TO to EDGE_FROM. */
