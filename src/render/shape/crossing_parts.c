@@ -186,26 +186,28 @@ static bool boxes_meet(const crossing_part *a, const crossing_part *b, double re
 
 /* Those of `all`, from `from` on, that begin before one ends. turned: it is the second of each pair. */
 static bool meet_one(const crossing_part *one, const crossing_parts *all, uint32_t from, double reach,
-                     bool turned, crossing_pair *with, void *of)
+                     bool turned, uint64_t *looks, crossing_pair *with, void *of)
 {
     for (uint32_t i = from; i < all->count && all->data[i].low[0] <= one->high[0] + reach; i++) {
         const crossing_part *other = &all->data[i];
+        if (*looks == 0)
+            return false;
+        --*looks;
         if (boxes_meet(one, other, reach) && !with(of, turned ? other : one, turned ? one : other))
             return false;
     }
     return true;
 }
 
-bool crossing_parts_meet(const crossing_parts *a, const crossing_parts *b, double reach, crossing_pair *with,
-                         void *of)
+void crossing_parts_meet(const crossing_parts *a, const crossing_parts *b, double reach, uint64_t *looks,
+                         crossing_pair *with, void *of)
 {
     bool on = true;
     for (uint32_t i = 0, j = 0; on && (i < a->count || j < b->count);)
         if (j == b->count || (i < a->count && a->data[i].low[0] <= b->data[j].low[0]))
-            on = meet_one(&a->data[i], b, j, reach, false, with, of), i++;
+            on = meet_one(&a->data[i], b, j, reach, false, looks, with, of), i++;
         else
-            on = meet_one(&b->data[j], a, i, reach, true, with, of), j++;
-    return !on;
+            on = meet_one(&b->data[j], a, i, reach, true, looks, with, of), j++;
 }
 
 /* Up to rounding: corners are sums of a vertex and an edge. */
@@ -222,15 +224,14 @@ static bool share_vertex(const crossing_part *a, const crossing_part *b)
     return false;
 }
 
-bool crossing_parts_meet_themselves(const crossing_parts *all, uint64_t most, crossing_pair *with, void *of)
+void crossing_parts_meet_themselves(const crossing_parts *all, uint64_t *looks, crossing_pair *with, void *of)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         const crossing_part *a = &all->data[i], *b = a + 1, *end = all->data + all->count;
-        for (; b < end && b->low[0] <= a->high[0]; b++)
-            if (most-- == 0 || (boxes_meet(a, b, 0) && !share_vertex(a, b) && !with(of, a, b)))
-                return true;
+        for (; b < end && b->low[0] <= a->high[0] && *looks > 0; b++, --*looks)
+            if (boxes_meet(a, b, 0) && !share_vertex(a, b) && !with(of, a, b))
+                return;
     }
-    return false;
 }
 
 /* ---- two triangles ---- */

@@ -21,14 +21,14 @@ void crossing_parts_move(crossing_parts *all, double by);
 /* Sorts them as crossing_parts_meet asks for it. */
 void crossing_parts_sort(crossing_parts *all);
 
-/* Calls `with` for each pair whose boxes come nearer than `reach` to each other, until it returns false. Both
- * lists are sorted. Returns whether it ended so. */
+/* Calls `with` for each pair whose boxes come nearer than `reach` to each other, until it returns false, or
+ * *looks pairs have been looked at, of which it is what is left. Both lists are sorted. */
 typedef bool crossing_pair(void *of, const crossing_part *a, const crossing_part *b);
-bool crossing_parts_meet(const crossing_parts *a, const crossing_parts *b, double reach, crossing_pair *with,
-                         void *of);
-/* The same for all pairs of one list whose boxes meet, but for triangles that share a vertex. It also ends
- * after `most` looks at pairs. */
-bool crossing_parts_meet_themselves(const crossing_parts *all, uint64_t most, crossing_pair *with, void *of);
+void crossing_parts_meet(const crossing_parts *a, const crossing_parts *b, double reach, uint64_t *looks,
+                         crossing_pair *with, void *of);
+/* The same for all pairs of one list whose boxes meet, but for triangles that share a vertex. */
+void crossing_parts_meet_themselves(const crossing_parts *all, uint64_t *looks, crossing_pair *with,
+                                    void *of);
 
 /* How long the curve is in which the surfaces of two parts go through each other; 0: they do not. Where one
  * is a ball, about so long. */

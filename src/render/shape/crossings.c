@@ -26,9 +26,10 @@ static const double TOUCH = 1e-4;
  * of the weights of those that cross. */
 static const double NEAR = 0.25, NEAR_WEIGHT = 0.06, NEAR_SHARE = 0.25;
 enum {
-    TESTS_MOST = 1 << 23, /* pairs of boxes and parts that are looked at in all; no more are found then */
-    NEAR_MOST = 1 << 15,  /* pairs of two shapes, where not all of them cross */
-    LOOKS_MOST = 1 << 25  /* at pairs of faces of one mesh */
+    NEAR_MOST = 1 << 15,      /* pairs of two shapes, where not all of them cross */
+    CROSSINGS_MOST = 1 << 15, /* pairs of shapes */
+    LOOKS_MOST = 1 << 27,     /* at pairs of shapes and of parts, in all; no more is found then */
+    LOOKS_NEAR = 1 << 24      /* at those of two shapes, before less that is near is looked for */
 };
 
 /* With room for what is moved: `little` and more. */
@@ -97,29 +98,32 @@ static void list_near(const render_scene *s, const shape_box *own, const shape_b
 
 /* ---- whether two shapes go through each other ---- */
 
-/* What is looked for, of pairs of shapes. tests: so many have been made. */
+/* looks: so many more are made. */
 typedef struct search {
     const render_scene *scene;
     crossing_parts near[2];
-    uint64_t tests;
+    uint64_t looks;
+    bool found;
 } search;
 
-static bool no_crossing(void *of, const crossing_part *a, const crossing_part *b)
+static bool find_crossing(void *of, const crossing_part *a, const crossing_part *b)
 {
     search *x = of;
-    return ++x->tests < TESTS_MOST && !(crossing_length(a, b) > 0);
+    x->found = crossing_length(a, b) > 0;
+    return !x->found;
 }
 
 static bool any_crosses(search *x)
 {
-    return crossing_parts_meet(&x->near[0], &x->near[1], 0, no_crossing, x) && x->tests < TESTS_MOST;
+    x->found = false;
+    crossing_parts_meet(&x->near[0], &x->near[1], 0, &x->looks, find_crossing, x);
+    return x->found;
 }
 
 /* Where a stands, moved a little to either side. */
 static bool shapes_cross(search *x, const shape_box *a, const shape_box *b)
 {
     list_near(x->scene, a, b, 0, &x->near[0]), list_near(x->scene, b, a, 0, &x->near[1]);
-    x->tests += x->near[0].count + x->near[1].count;
     crossing_parts_move(&x->near[0], a->little);
     if (!any_crosses(x))
         return false;
@@ -130,7 +134,8 @@ static bool shapes_cross(search *x, const shape_box *a, const shape_box *b)
 static bool may_cross(search *x, const shape_box *a, const shape_box *b)
 {
     const render_shape *shapes = x->scene->shapes.data;
-    return x->tests++ < TESTS_MOST && shapes[a->shape].group == shapes[b->shape].group &&
+    x->looks -= x->looks > 0;
+    return x->looks > 0 && shapes[a->shape].group == shapes[b->shape].group &&
            boxes_meet(a->low, a->high, b, 0);
 }
 
@@ -155,7 +160,7 @@ static bool is_left(enum shape_kind kind)
 void shapes_find_left_crossings(const render_scene *s, bool *has)
 {
     shape_boxes boxes = {0};
-    search x = {.scene = s};
+    search x = {.scene = s, .looks = LOOKS_MOST};
     bool some = false;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
         some |= s->kind_used[k] && is_left(k);
@@ -181,16 +186,22 @@ typedef struct primitive_pair {
     uint32_t primitive[2];
     double length;
 } primitive_pair;
-typedef struct primitive_pairs {
-    ARRAY(primitive_pair) all;
-    uint32_t most;
-} primitive_pairs;
+typedef ARRAY(primitive_pair) primitive_pairs;
 
-static bool list_pair(void *of, const crossing_part *a, const crossing_part *b)
+static bool list_near_pair(void *of, const crossing_part *a, const crossing_part *b)
 {
     primitive_pairs *x = of;
-    array_push(&x->all, ((primitive_pair){{a->primitive, b->primitive}, crossing_length(a, b)}));
-    return x->all.count < x->most;
+    array_push(x, ((primitive_pair){{a->primitive, b->primitive}, crossing_length(a, b)}));
+    return x->count < NEAR_MOST;
+}
+
+static bool list_crossing_pair(void *of, const crossing_part *a, const crossing_part *b)
+{
+    primitive_pairs *x = of;
+    const double length = crossing_length(a, b);
+    if (length > 0)
+        array_push(x, ((primitive_pair){{a->primitive, b->primitive}, length}));
+    return true;
 }
 
 static int by_primitives(const void *a, const void *b)
@@ -206,24 +217,29 @@ static int by_primitives(const void *a, const void *b)
 static void merge(primitive_pairs *x)
 {
     uint32_t count = 0;
-    if (x->all.count > 0)
-        qsort(x->all.data, x->all.count, sizeof *x->all.data, by_primitives);
-    for (uint32_t i = 0; i < x->all.count; i++)
-        if (count > 0 && by_primitives(&x->all.data[count - 1], &x->all.data[i]) == 0)
-            x->all.data[count - 1].length += x->all.data[i].length;
+    if (x->count > 0)
+        qsort(x->data, x->count, sizeof *x->data, by_primitives);
+    for (uint32_t i = 0; i < x->count; i++)
+        if (count > 0 && by_primitives(&x->data[count - 1], &x->data[i]) == 0)
+            x->data[count - 1].length += x->data[i].length;
         else
-            x->all.data[count++] = x->all.data[i];
-    x->all.count = count;
+            x->data[count++] = x->data[i];
+    x->count = count;
 }
 
 /* The pairs that cross or come near each other: as near as the most of pairs lets them. */
 static void list_pairs(search *x, const shape_box *a, const shape_box *b, primitive_pairs *out)
 {
     double reach = NEAR * fmin(a->size, b->size), least = reach / 1024;
-    for (bool full = true; full; reach = reach > least ? reach / 2 : 0) {
-        out->most = reach > 0 ? NEAR_MOST : UINT32_MAX, out->all.count = 0;
-        list_near(x->scene, a, b, reach, &x->near[0]), list_near(x->scene, b, a, reach, &x->near[1]);
-        full = crossing_parts_meet(&x->near[0], &x->near[1], reach, list_pair, out);
+    for (bool full = true; full; reach /= 2) {
+        const bool near = reach > least;
+        uint64_t some = LOOKS_NEAR, *looks = near ? &some : &x->looks;
+        out->count = 0;
+        list_near(x->scene, a, b, near ? reach : 0, &x->near[0]);
+        list_near(x->scene, b, a, near ? reach : 0, &x->near[1]);
+        crossing_parts_meet(&x->near[0], &x->near[1], near ? reach : 0, looks,
+                            near ? list_near_pair : list_crossing_pair, out);
+        full = near && (some == 0 || out->count >= NEAR_MOST);
     }
     merge(out);
 }
@@ -256,13 +272,13 @@ static void add_crossing(const render_scene *s, uint32_t a, uint32_t b, const pr
 {
     shape_crossing own = {.shape = {a, b}};
     double crossing = 0, near = 0;
-    for (uint32_t i = 0; i < pairs->all.count; i++) {
-        const primitive_pair *pair = &pairs->all.data[i];
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        const primitive_pair *pair = &pairs->data[i];
         crossing += pair->length, near += pair->length > 0 ? 0 : near_weight(s, pair);
     }
     const double by = near > 0 ? fmin(1, NEAR_SHARE * crossing / near) : 0;
-    for (uint32_t i = 0; i < pairs->all.count; i++) {
-        const primitive_pair *pair = &pairs->all.data[i];
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        const primitive_pair *pair = &pairs->data[i];
         const uint32_t *p = pair->primitive;
         silhouette_piece piece = {{[CROSSING_ONE] = p[0],
                                    [CROSSING_OTHER] = p[1],
@@ -274,47 +290,40 @@ static void add_crossing(const render_scene *s, uint32_t a, uint32_t b, const pr
     array_push(out, own);
 }
 
-static bool list_crossing_pair(void *of, const crossing_part *a, const crossing_part *b)
-{
-    primitive_pairs *x = of;
-    const double length = crossing_length(a, b);
-    if (length > 0)
-        array_push(&x->all, ((primitive_pair){{a->primitive, b->primitive}, length}));
-    return true;
-}
-
 /* The pairs of a mesh that goes through itself. */
 static void list_own_pairs(search *x, uint32_t index, primitive_pairs *out)
 {
     const render_shape *shape = &x->scene->shapes.data[index];
     crossing_parts *own = &x->near[0];
-    own->count = out->all.count = 0;
+    own->count = out->count = 0;
     for (uint32_t i = 0; i < shape->primitive_count; i++)
         crossing_parts_add(x->scene, shape->first_entry_primitive + i, own);
     crossing_parts_sort(own);
-    crossing_parts_meet_themselves(own, LOOKS_MOST, list_crossing_pair, out);
+    crossing_parts_meet_themselves(own, &x->looks, list_crossing_pair, out);
     merge(out);
 }
 
 void shapes_list_crossings(const render_scene *s, shape_crossings *out)
 {
     shape_boxes boxes = {0};
-    search x = {.scene = s};
+    search x = {.scene = s, .looks = LOOKS_MOST};
     primitive_pairs pairs = {0};
     list_boxes(s, &boxes);
     for (uint32_t i = 0; i < boxes.count; i++)
         for (uint32_t j = i; j < boxes.count; j++) {
             const shape_box *a = &boxes.data[i], *b = &boxes.data[j];
             const enum shape_kind kind = s->shapes.data[a->shape].kind;
-            pairs.all.count = 0;
+            pairs.count = 0;
+            if (out->count == CROSSINGS_MOST)
+                break;
             if (i == j && kind == SHAPE_TRIANGLES)
                 list_own_pairs(&x, a->shape, &pairs);
             else if (i != j && is_sampled(kind) && is_sampled(s->shapes.data[b->shape].kind) &&
                      may_cross(&x, a, b) && shapes_cross(&x, a, b))
                 list_pairs(&x, a, b, &pairs);
-            if (pairs.all.count > 0)
+            if (pairs.count > 0)
                 add_crossing(s, a->shape, b->shape, &pairs, out);
         }
-    array_free(&pairs.all);
+    array_free(&pairs);
     end(&x, &boxes);
 }
