@@ -8,6 +8,7 @@ import report
 SCENE = os.path.join(report.ASSETS, "closed.xml")
 METHODS = [("prb", "path replay"), ("tape", "stored tape"), ("rb", "radiative"), ("rb_biased1", "biased I"),
            ("rb_biased2", "biased II")]
+QUADRATIC = ["rb", "rb_biased2"]
 SIDE, MOST = 24, 100
 PARAMETERS = ["paint.reflectance.value", "lamp.radiance.value"]
 
@@ -28,7 +29,7 @@ def run(page, tiny):
         for depth in depths:
             for method, name in METHODS:
                 seconds, size = step(method, depth, target, os.path.join(folder, "out"),
-                                     3 if tiny else max(3, min(MOST, 2000 // depth**2) + 2), page)
+                                     3 if tiny else max(3, min(MOST, 2000 // depth**(2 if method in QUADRATIC else 1)) + 2), page)
                 times[name].append((depth, seconds)), memory[name].append((depth, size))
     header = ["depth"] + ["%s, s" % n for _, n in METHODS] + ["%s, MiB" % n for _, n in METHODS]
     rows = [[str(d)] + [times[n][k][1] for _, n in METHODS] + [memory[n][k][1] for _, n in METHODS]

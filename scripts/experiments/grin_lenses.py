@@ -16,13 +16,15 @@ SIDE = 64
 def spread(folder, page, lens, step, spp):
     """Root mean square of the distance from the focus, and the radiant flux that arrives."""
     out = os.path.join(folder, "spot.pfm")
-    said = report.backlight("render", os.path.join(report.ASSETS, lens + ".xml"), "--spp", spp, "-o", out, "-D",
-                            "step=%g" % step, "-D", "res=%d" % SIDE)
-    page.device = said["device"]
-    values = report.read_pfm(out)[..., 0]
     at = ((np.arange(SIDE) + .5) / SIDE * 2 - 1) * HALF
-    square = at[None, :]**2 + at[:, None]**2
-    return float(np.sqrt((values * square).sum() / values.sum())), float(values.mean() * (2 * HALF)**2)
+    square, runs = at[None, :]**2 + at[:, None]**2, []
+    for seed in range(report.TIMES):
+        said = report.backlight("render", os.path.join(report.ASSETS, lens + ".xml"), "--spp", spp, "--seed", seed, "-o", out, "-D",
+                                "step=%g" % step, "-D", "res=%d" % SIDE)
+        values = report.read_pfm(out)[..., 0]
+        runs.append((np.sqrt((values * square).sum() / values.sum()), values.mean() * (2 * HALF)**2))
+    page.device = said["device"]
+    return report.Measured.columns(runs)
 
 
 def run(page, tiny):
@@ -34,14 +36,14 @@ def run(page, tiny):
             for lens, name in LENSES:
                 radius, flux = spread(folder, page, lens, step, 4 if tiny else 64)
                 row += [radius, flux]
-                curves[name].append((step, radius, 0))
+                curves[name].append((step, radius))
             rows.append(row)
     page.write("Lenses of graded index", [
         "A Luneburg lens sends parallel light to the end of the diameter along it, and Maxwell's fish-eye sends light from a "
         "point of its border to the opposite one ([gradient-index media](../theory/gradient_index.md)). A small wall stands at "
         "that end, in the lens, %g of the radius before its border (`assets/papers/luneburg.xml`, `maxwell.xml`), and maps "
-        "what arrives; %g paths. The light of Maxwell's lens is a spot 1e-4 before the border." %
-        (1e-4, (4 if tiny else 64) * SIDE**2),
+        "what arrives; means of %d times %g paths, with standard errors. The light of Maxwell's lens is a spot 1e-4 before the border." %
+        (1e-4, report.TIMES, (4 if tiny else 64) * SIDE**2),
         "The distance from the focus, as a root mean square over the light that arrives within %g of it, in radii of the lens. "
         "Rays begin 2e-4 beside a surface that they have crossed, a pixel of the map is %.1e wide, and the wall stands before the "
         "focus: that is what is left where steps are short." % (HALF, 2 * HALF / SIDE),

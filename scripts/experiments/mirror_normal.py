@@ -33,16 +33,19 @@ def run(page, tiny):
     for what, scene, name, rate, spp, log, defines in CASES:
         losses = {}
         for integrator, way in WAYS:
-            with tempfile.TemporaryDirectory() as folder:
-                parameter = {"name": name, "initial": flat.ravel().tolist(), "bounds": [0, 1], "rate": rate}
-                result, columns = report.fit(scene, parameter, folder, steps, 2 if tiny else spp,
-                                             "--integrator", integrator, "--max-depth", 3, "--edges", "none", *defines,
-                                             schedule=[{"step": max(1, steps // 2), "factor": 0.3},
-                                                       {"step": max(2, steps * 4 // 5), "factor": 0.1}])
-                found = np.load(os.path.join(folder, "out", name + ".npy")).astype(float)
+            runs = []
+            for seed in range(report.TIMES):
+                with tempfile.TemporaryDirectory() as folder:
+                    parameter = {"name": name, "initial": flat.ravel().tolist(), "bounds": [0, 1], "rate": rate}
+                    result, columns = report.fit(scene, parameter, folder, steps, 2 if tiny else spp,
+                                                 "--integrator", integrator, "--max-depth", 3, "--edges", "none", *defines,
+                                                 schedule=[{"step": max(1, steps // 2), "factor": 0.3},
+                                                           {"step": max(2, steps * 4 // 5), "factor": 0.1}], seed=1 + seed)
+                    found = np.load(os.path.join(folder, "out", name + ".npy")).astype(float)
+                runs.append((*angles(found, truth), columns["loss"][0], columns["loss"][-1]))
             page.device = result["device"]
             losses[way] = list(zip(columns["step"], columns["loss"]))
-            rows.append(["%s, %s" % (what, way), *angles(found, truth), columns["loss"][0], columns["loss"][-1]])
+            rows.append(["%s, %s" % (what, way), *report.Measured.columns(runs)])
         panels.append({"title": what, "x": "step", "y": "mean squared difference", "log_y": log, "curves": losses})
     page.write("Normal maps of a mirror and of glass", [
         "A mirror, and a pane of smooth glass, each with a normal map of %d x %d texels under a sky in which every direction has a colour of "
@@ -51,5 +54,6 @@ def run(page, tiny):
         "all, which reflects all light whatever its normal is, and by glass sees Fresnel's coefficients alone." %
         (*truth.shape[:2], *(case[4] for case in CASES), steps),
         "The paper (figure 10) optimises the normal map of a glass slab, and matches automatic differentiation. Angles are those between found "
-        "and true normals at the texels; the outermost texels are seen by fewer pixels. Losses as in [glass_ior](glass_ior.md).",
+        "and true normals at the texels; the outermost texels are seen by fewer pixels. Losses as in [glass_ior](glass_ior.md). Means of "
+        "%d fits with other random numbers, with standard errors; the plot has the last of them." % report.TIMES,
     ], ["way", "mean angle, degrees", "largest angle, degrees", "first loss", "last loss"], rows, panels)

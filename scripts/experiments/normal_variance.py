@@ -17,11 +17,14 @@ def variance(alpha, way, resolution, repetitions, folder, page):
     over the number of values."""
     ones, out = os.path.join(folder, "ones.pfm"), os.path.join(folder, "out")
     report.write_ones(ones, resolution)
-    s = report.backlight("grad", SCENE, "-D", "resolution=%d" % resolution, "-D", "alpha=%g" % alpha, "-D",
-                         "attached=" + way, "--spp", 1, "--adjoint", ones,
-                         "--variance", repetitions, "-o", out, "--param", NAME)
+    each = []
+    for k in range(report.TIMES):
+        s = report.backlight("grad", SCENE, "-D", "resolution=%d" % resolution, "-D", "alpha=%g" % alpha, "-D",
+                             "attached=" + way, "--spp", 1, "--adjoint", ones, "--seed", 100000 * k,
+                             "--variance", repetitions, "-o", out, "--param", NAME)
+        each.append(float(np.load(os.path.join(out, NAME + ".variance.npy")).flat[0]) / resolution**2)
     page.device = s["device"]
-    return float(np.load(os.path.join(out, NAME + ".variance.npy")).flat[0]) / resolution**2
+    return report.Measured.of(each)
 
 
 def slope(points):
@@ -35,14 +38,14 @@ def run(page, tiny):
     with tempfile.TemporaryDirectory() as folder:
         curves = {name: [(a, variance(a, way, resolution, repetitions, folder, page)) for a in alphas]
                   for way, name in WAYS}
-    rows = [["%g" % a, v, w, w / v] for (a, v), (_, w) in zip(curves["attached"], curves["detached"])]
+    rows = [["%g" % a, v, w, w.over(v)] for (a, v), (_, w) in zip(curves["attached"], curves["detached"])]
     page.write("Variance of the gradient by a normal against roughness", [
         "A sheet of rough metal (GGX) under a smooth sky (`assets/papers/sheet.xml`), %d x %d pixels of one "
         "sample. The derivative of the mean of a pixel's channels by the sheet's normal; its variance from"
-        " %d gradients of the whole image, good to %.0f %%. Held directions see a lobe of roughness alpha "
+        " %d times %d gradients of the whole image, with standard errors. Held directions see a lobe of roughness alpha "
         "change by 1 / alpha of itself, so the variance goes as 1 / alpha^2; samples that go along with"
         " the normal (`attached`) are as noisy at every roughness." %
-        (resolution, resolution, repetitions, 100 * (2 / (repetitions - 1)) ** 0.5),
+        (resolution, resolution, report.TIMES, repetitions),
         "Slopes of the logarithms: attached %.2f, detached %.2f." %
         (slope(curves["attached"]), slope(curves["detached"])),
     ], ["alpha", "attached", "detached", "detached over attached"], rows, [

@@ -128,6 +128,11 @@ class Measured(float):
         values = np.asarray(values, float)
         return cls(values.mean(), values.std(ddof=1) / len(values)**0.5)
 
+    @classmethod
+    def columns(cls, runs):
+        """The same of each number of runs, which are independent and of as many numbers each."""
+        return [cls.of(column) for column in zip(*runs)]
+
     def over(self, other):
         """The quotient, where the two are independent."""
         return Measured(self / other, abs(self / other) * ((self.error / self)**2 + (other.error / other)**2)**0.5)
