@@ -21,6 +21,7 @@ BAD = [
     ({"target": None}, "target: missing key"),
     ({"slab": {"index": .9}}, "slab.index: must be above 1"),
     ({"slab": {"weight": 1}}, "slab.weight: unknown key"),
+    ({"slab": {"abbe": 3}}, "slab.abbe: must be from 15 to 1000"),
     ({"light": {"type": "laser"}}, "light.type"),
     ({"light": {"type": "point"}}, "light.distance: missing key"),
     ({"light": {"type": "sun", "angle": 30}}, "light.angle: must be at most 20"),
@@ -140,6 +141,32 @@ def check_design(folder):
         assert f.read() == g.read(), "the same seed gives other heights"
 
 
+def write_colours(folder, name, left, right, ground):
+    """24 x 16: colours left and right, in disks on a ground or, without one, on either half."""
+    def at(x, y):
+        if ground is None:
+            return left if x < 12 else right
+        return left if (x - 7)**2 + (y - 8)**2 < 16 else right if (x - 16)**2 + (y - 8)**2 < 16 else ground
+    rows = [[v for x in range(24) for v in at(x, y)] for y in range(16)]
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(b"PF\n24 16\n-1\n" + b"".join(struct.pack("<72f", *row) for row in reversed(rows)))
+
+
+def check_colours(folder):
+    """A slide that is red on the left and blue on the right lights a red and a blue disk. Glass that disperses has
+    its colours in the design and in the check."""
+    write_colours(folder, "slide.pfm", (1, .1, .1), (.1, .1, 1), None)
+    write_colours(folder, "disks.pfm", (1, .1, .1), (.1, .1, 1), (.1, .1, .1))
+    jobs = {"slide": dict(JOB, target="disks.pfm", slide="slide.pfm", verify={"spp": 8000}),
+            "disperses": dict(JOB, slab=dict(JOB["slab"], index=1.6, abbe=20), resolutions=[8], steps=40, verify={"spp": 16000})}
+    for name, job in jobs.items():
+        r = run(folder, job, name)
+        assert r.returncode == 0, r.stderr
+        found = json.loads(r.stdout)
+        print("%s: %.3f, verified %.3f" % (name, found["light_traced_correlation"], found["verified_correlation"]))
+        assert found["light_traced_correlation"] > .85 and found["verified_correlation"] > .8
+
+
 def check_lights(folder):
     """Other lights: a few steps bring the caustic nearer to the picture than the flat slab's even light."""
     for light in ({"type": "sun", "angle": 1}, {"type": "point", "distance": 200, "size": 8},
@@ -174,6 +201,7 @@ def main():
         write_target(folder)
         check_design(folder)
         check_lights(folder)
+        check_colours(folder)
         check_refusals(folder)
 
 

@@ -36,8 +36,9 @@ typedef struct work {
     design_picture goal;    /* of the present level */
     design_heights heights; /* of the present level */
     bl_fit *fit;
-    double light, start, shown, pictured; /* light: mean irradiance behind the flat slab */
-    double cost_done, cost_all;           /* step_cost of steps */
+    double light[DESIGN_CHANNELS_MOST]; /* mean irradiance behind the flat slab */
+    double start, shown, pictured;
+    double cost_done, cost_all; /* step_cost of steps */
     level_result levels[DESIGN_LEVELS_MOST];
     double light_traced, verified, verify_seconds;
     uint32_t verify_spp;
@@ -50,14 +51,14 @@ static char *in_folder(const work *w, const char *name) { return text_format("%s
 static int save_picture(work *w, const char *name, const design_picture *p, bool exr)
 {
     double most = 0;
-    for (size_t i = 0; i < (size_t)w->goal.width * w->goal.height; i++)
+    for (size_t i = 0; i < design_count(&w->goal); i++)
         most = fmax(most, (double)w->goal.values[i]);
     char *png = text_format("%s/%s.png", w->folder, name),
          *linear = text_format("%s/%s.exr", w->folder, name);
     int status = design_picture_save(w->session, png, p, most);
     bl_result r = BL_OK;
     if (status == CLI_OK && exr)
-        r = bl_image_write(w->session->ctx, linear, p->width, p->height, 1, p->values);
+        r = bl_image_write(w->session->ctx, linear, p->width, p->height, p->channels, p->values);
     free(png), free(linear);
     SESSION_TRY(w->session, r);
     return status;
@@ -72,10 +73,10 @@ static void close_scene(work *w)
     w->fit = NULL, w->session->scene = NULL;
 }
 
-/* Loads the text as the session's scene, in grey light. */
+/* Loads the text as the session's scene. Light is grey where nothing colours it. */
 static int open_scene(work *w, const char *text)
 {
-    const bl_scene_desc desc = {.mode = "mono"};
+    const bl_scene_desc desc = {.mode = w->job.abbe > 0 ? "spectral" : w->job.slide ? "rgb" : "mono"};
     close_scene(w);
     bl_result r = bl_scene_load_string(w->session->ctx, text, w->folder, &desc, &w->session->scene);
     SESSION_TRY(w->session, r);
@@ -87,9 +88,9 @@ static int open_scene(work *w, const char *text)
 static int render_scene(work *w, const char *doing, uint32_t spp, design_picture *out)
 {
     bl_job *job;
-    *out = (design_picture){w->session->info.width, w->session->info.height, NULL};
+    *out = (design_picture){w->session->info.width, w->session->info.height, w->goal.channels, NULL};
     CLI_TRY(session_create_job(w->session, (bl_job_desc){0}, &job));
-    out->values = memory_or_exit((size_t)out->width * out->height * sizeof *out->values);
+    out->values = memory_or_exit(design_count(out) * sizeof *out->values);
     const uint64_t paths = (uint64_t)out->width * out->height * spp;
     cli_progress bar = progress_begin(&w->args->common, doing, paths);
     const bl_render_desc d = {.spp = spp, .seed = w->job.seed, .progress = progress_call, .user = &bar};
@@ -156,9 +157,12 @@ static int measure_light(work *w)
 {
     design_picture flat;
     CLI_TRY(render_scene(w, "measuring the light", 64, &flat));
-    w->light = design_mean(flat.values, (size_t)flat.width * flat.height);
+    design_means(&flat, w->light);
+    double all = 0;
+    for (uint32_t c = 0; c < flat.channels; c++)
+        all += w->light[c];
     int status =
-        w->light > 0 ? CLI_OK : fail("no light arrives: is the slab below the light, and does it face it?");
+        all > 0 ? CLI_OK : fail("no light arrives: is the slab below the light, and does it face it?");
     if (status == CLI_OK) {
         design_rescale(&w->goal, w->light);
         status = save_picture(w, "start", &flat, false);
@@ -171,7 +175,8 @@ static int open_level(work *w, uint32_t number)
 {
     const design_level *level = &w->job.levels[number];
     free(w->goal.values);
-    w->goal = design_resized(&w->target, level->picture, number ? w->light : 1);
+    static const double one[DESIGN_CHANNELS_MOST] = {1, 1, 1};
+    w->goal = design_resized(&w->target, level->picture, number ? w->light : one);
     refine_heights(w);
     char *text = design_scene(&w->job, &w->goal, lowest(&w->heights));
     int status = open_scene(w, text);
@@ -185,8 +190,8 @@ static int open_level(work *w, uint32_t number)
 /* The picture of the present heights. */
 static int render_now(work *w, uint32_t spp, design_picture *out)
 {
-    *out = (design_picture){w->goal.width, w->goal.height,
-                            memory_or_exit((size_t)w->goal.width * w->goal.height * sizeof(float))};
+    *out = (design_picture){w->goal.width, w->goal.height, w->goal.channels,
+                            memory_or_exit(design_count(&w->goal) * sizeof(float))};
     const bl_render_desc d = {.spp = spp, .seed = w->job.seed};
     bl_result r = bl_fit_render(w->fit, 0, &d, out->values);
     if (r != BL_OK)
@@ -242,7 +247,7 @@ static int end_level(work *w, uint32_t number, double loss)
     snprintf(name, sizeof name, "level_%u", level->picture);
     SESSION_TRY(w->session, bl_fit_get(w->fit, 0, w->heights.values));
     CLI_TRY(render_now(w, w->job.light == DESIGN_AREA ? 256 * DESIGN_AREA_PATHS : 256, &now));
-    const double correlation = design_correlation(now.values, w->goal.values, (size_t)now.width * now.height);
+    const double correlation = design_correlation(&now, &w->goal);
     w->light_traced = correlation;
     w->levels[number] = (level_result){correlation, loss, seconds_now() - w->start};
     int status = save_picture(w, name, &now, false);
@@ -286,7 +291,7 @@ static int save_heights(work *w)
     char *npy = in_folder(w, "heights.npy"), *png = in_folder(w, "heights.png"),
          *obj = in_folder(w, "slab.obj"), *stl = in_folder(w, "slab.stl");
     const design_sides sides = design_sides_of(&w->job, &w->goal);
-    const design_picture grey = {w->heights.columns, w->heights.rows, w->heights.values};
+    const design_picture grey = {w->heights.columns, w->heights.rows, 1, w->heights.values};
     int status = save_npy(npy, w->heights.values, (const uint32_t[]){w->heights.rows, w->heights.columns}, 2);
     status = status ? status : design_picture_save(w->session, png, &grey, fmax(highest(&w->heights), 1e-9));
     status = status ? status : design_slab_save(obj, stl, &w->heights, sides, w->job.thickness);
@@ -312,7 +317,7 @@ static int verify(work *w, double deepest)
     free(text);
     CLI_TRY(status);
     CLI_TRY(render_scene(w, "verifying", w->verify_spp, &seen));
-    w->verified = design_correlation(seen.values, w->goal.values, (size_t)seen.width * seen.height);
+    w->verified = design_correlation(&seen, &w->goal);
     w->verify_seconds = seconds_now() - begun;
     status = save_picture(w, "verified", &seen, true);
     free(seen.values);

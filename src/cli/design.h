@@ -28,8 +28,9 @@ typedef struct design_level {
 
 typedef struct design_job {
     struct cJSON *json;
-    char *text, *target, *output;
+    char *text, *target, *output, *slide;    /* slide: NULL if there is none */
     double size, thickness, index, distance; /* size: of the slab's longer side */
+    double abbe;                             /* 0: the index is the same at all wavelengths */
     design_light light;
     double light_angle, light_distance, light_size;
     design_level levels[DESIGN_LEVELS_MOST];
@@ -40,18 +41,22 @@ void design_job_free(design_job *job);
 
 /* ---- design_picture.c: targets and how like them a picture is ---- */
 
+enum { DESIGN_CHANNELS_MOST = 3 };
 typedef struct design_picture {
-    uint32_t width, height;
-    float *values; /* one a pixel */
+    uint32_t width, height, channels; /* 1 or 3 */
+    float *values;
 } design_picture;
-/* The target's luminance, linear. */
+/* Whether light has colours: a slide colours it, or glass disperses it. */
+bool design_in_colour(const design_job *job);
+/* The target, linear; its luminance, where the design has no colours. */
 int design_target_read(const cli_session *session, const design_job *job, design_picture *out);
-/* The same picture with a longer side of so many pixels, and this mean. */
-design_picture design_resized(const design_picture *from, uint32_t longer, double mean);
-void design_rescale(design_picture *p, double mean);
-double design_mean(const float *values, size_t count);
-/* Pearson's correlation of two pictures of `count` pixels. */
-double design_correlation(const float *a, const float *b, size_t count);
+size_t design_count(const design_picture *p); /* of values */
+/* The same picture with a longer side of so many pixels, and these means of its channels. */
+design_picture design_resized(const design_picture *from, uint32_t longer, const double *means);
+void design_rescale(design_picture *p, const double *means);
+void design_means(const design_picture *p, double means[DESIGN_CHANNELS_MOST]);
+/* Pearson's correlation of two pictures of the same size; of channels, each less its own mean, together. */
+double design_correlation(const design_picture *a, const design_picture *b);
 /* For screens: `white` becomes white. */
 int design_picture_save(const cli_session *session, const char *path, const design_picture *p, double white);
 

@@ -19,13 +19,16 @@ static int read_slab(json_place at, const cJSON *json, design_job *job)
     static const json_key keys[] = {{"size", KEY_POSITIVE, offsetof(design_job, size), false},
                                     {"thickness", KEY_POSITIVE, offsetof(design_job, thickness), false},
                                     {"index", KEY_POSITIVE, offsetof(design_job, index), false},
+                                    {"abbe", KEY_POSITIVE, offsetof(design_job, abbe), false},
                                     {0}};
     if (!json)
         return CLI_OK;
-    CLI_TRY(json_enter(&at, "slab", "an object with size, thickness and index", json));
+    CLI_TRY(json_enter(&at, "slab", "an object with size, thickness, index and abbe", json));
     CLI_TRY(json_read_keys(&at, json, keys, job));
     if (!(job->index > 1 && job->index < 4))
         return json_wrong(&at, "index", "must be above 1 and below 4: 1.49 is that of acrylic glass");
+    if (job->abbe && !(job->abbe >= 15 && job->abbe <= 1000))
+        return json_wrong(&at, "abbe", "must be from 15 to 1000: 58 is that of acrylic glass");
     return CLI_OK;
 }
 
@@ -124,11 +127,12 @@ static void set_defaults(design_job *job)
 static int read_job(json_place at, design_job *job)
 {
     typedef struct head {
-        const char *target, *output, *schema;
+        const char *target, *slide, *output, *schema;
         double distance;
         uint32_t seed;
     } head;
     static const json_key keys[] = {{"target", KEY_TEXT, offsetof(head, target), true},
+                                    {"slide", KEY_TEXT, offsetof(head, slide), false},
                                     {"slab", KEY_OTHER, 0, false},
                                     {"distance", KEY_POSITIVE, offsetof(head, distance), false},
                                     {"light", KEY_OTHER, 0, false},
@@ -147,6 +151,7 @@ static int read_job(json_place at, design_job *job)
     head h = {.distance = 200};
     CLI_TRY(json_read_keys(&at, json, keys, &h));
     job->target = json_beside(at.file, h.target);
+    job->slide = h.slide ? json_beside(at.file, h.slide) : NULL;
     job->output = h.output ? json_beside(at.file, h.output) : NULL;
     job->distance = h.distance, job->seed = h.seed;
     CLI_TRY(read_slab(at, cJSON_GetObjectItemCaseSensitive(json, "slab"), job));
@@ -176,6 +181,7 @@ void design_job_free(design_job *job)
     free(job->text);
     free(job->target);
     free(job->output);
+    free(job->slide);
     cJSON_Delete(job->json);
     *job = (design_job){0};
 }

@@ -21,6 +21,52 @@ design_sides design_sides_of(const design_job *job, const design_picture *pictur
     return (design_sides){job->size * picture->width / longer, job->size * picture->height / longer};
 }
 
+/* Cauchy's formula for the index by the wavelength, with these at the lines d, F and C. */
+static double index_at(const design_job *job, double nm)
+{
+    static const double d = 587.6, f = 486.1, c = 656.3;
+    const double b = (job->index - 1) / job->abbe / (1 / (f * f) - 1 / (c * c));
+    return job->index + b * (1 / (nm * nm) - 1 / (d * d));
+}
+
+enum { SHORTEST = 360, LONGEST = 830, SPACING = 10 }; /* of wavelengths, in nm */
+
+/* The property int_ior. */
+static char *index_text(const design_job *job)
+{
+    if (!(job->abbe > 0))
+        return text_format("<float name=\"int_ior\" value=\"%.9g\"/>", job->index);
+    char *samples = text_format("%s", "");
+    for (int nm = SHORTEST; nm <= LONGEST; nm += SPACING) {
+        char *longer = text_format("%s%s%d:%.9g", samples, *samples ? ", " : "", nm, index_at(job, nm));
+        free(samples), samples = longer;
+    }
+    char *text = text_format("<spectrum name=\"int_ior\" value=\"%s\"/>", samples);
+    free(samples);
+    return text;
+}
+
+/* The largest index. */
+static double densest(const design_job *job) { return job->abbe > 0 ? index_at(job, SHORTEST) : job->index; }
+
+/* A picture on a film that bends nothing, just above the flat face. Its first row lies above the first row of
+ * the caustic. */
+static char *slide_text(const design_job *job, design_sides s, double top)
+{
+    if (!job->slide)
+        return text_format("%s", "");
+    char *path = realpath(job->slide, NULL);
+    char *text = text_format(
+        "<shape type=\"rectangle\" id=\"slide\"><transform name=\"to_world\"><scale x=\"%.9g\" "
+        "y=\"%.9g\"/><translate z=\"%.9g\"/></transform><bsdf type=\"thindielectric\"><float "
+        "name=\"int_ior\" value=\"1\"/><float name=\"ext_ior\" value=\"1\"/><texture type=\"bitmap\" "
+        "name=\"specular_transmittance\"><string name=\"filename\" value=\"%s\"/><string "
+        "name=\"wrap_mode\" value=\"clamp\"/></texture></bsdf></shape>\n",
+        s.width / 2, s.height / 2, top + gap / 2, path ? path : job->slide);
+    free(path);
+    return text;
+}
+
 /* What both scenes have; sensor: what the receiver's sensor has before its film. top: z of the flat face. */
 static char *common_part(const design_job *job, const design_picture *p, const char *sensor,
                          const char *filter, double top)
@@ -37,17 +83,17 @@ static char *common_part(const design_job *job, const design_picture *p, const c
             "y=\"%.9g\" z=\"%.9g\"/></transform><ref id=\"black\"/></shape>\n",
             wide / 2, wide, sign * (x + wide / 2), z, wide, wide / 2, sign * (y + wide / 2), z);
     }
+    char *index = index_text(job), *slide = slide_text(job, s, top);
     char *text = text_format(
         "<bsdf type=\"twosided\" id=\"black\"><bsdf type=\"diffuse\"><rgb name=\"reflectance\" value=\"0\"/>"
         "</bsdf></bsdf>\n"
-        "<bsdf type=\"dielectric\" id=\"glass\"><float name=\"int_ior\" value=\"%.9g\"/><float "
-        "name=\"ext_ior\" value=\"1\"/></bsdf>\n"
+        "<bsdf type=\"dielectric\" id=\"glass\">%s<float name=\"ext_ior\" value=\"1\"/></bsdf>\n"
         "<shape type=\"rectangle\" id=\"receiver\"><transform name=\"to_world\"><scale x=\"%.9g\" "
         "y=\"%.9g\"/></transform><ref id=\"black\"/>\n"
         "<sensor type=\"irradiancemeter\">%s<film type=\"hdrfilm\"><integer name=\"width\" "
-        "value=\"%u\"/><integer name=\"height\" value=\"%u\"/>%s</film></sensor></shape>\n%s%s",
-        job->index, x, y, sensor, p->width, p->height, filter, frame[0], frame[1]);
-    free(frame[0]), free(frame[1]);
+        "value=\"%u\"/><integer name=\"height\" value=\"%u\"/>%s</film></sensor></shape>\n%s%s%s",
+        index, x, y, sensor, p->width, p->height, filter, frame[0], frame[1], slide);
+    free(frame[0]), free(frame[1]), free(index), free(slide);
     return text;
 }
 
@@ -100,15 +146,15 @@ char *design_scene(const design_job *job, const design_picture *p, double deepes
     char *common = common_part(job, p, "", filter, top), *light = near_light(job, s, top);
     char *text = text_format(
         "<scene version=\"3.0.0\">\n<integrator type=\"ptracer\"><integer name=\"max_depth\" "
-        "value=\"3\"/></integrator>\n%s%s"
+        "value=\"%d\"/></integrator>\n%s%s"
         "<shape type=\"heightfield\" id=\"relief\"><integer name=\"columns\" value=\"%u\"/><integer "
         "name=\"rows\" value=\"%u\"/><boolean name=\"flip_normals\" value=\"true\"/><transform "
         "name=\"to_world\"><scale x=\"%.9g\" y=\"%.9g\" z=\"-1\"/><translate z=\"%.9g\"/></transform><ref "
         "id=\"glass\"/></shape>\n"
         "<shape type=\"rectangle\" id=\"back\"><transform name=\"to_world\"><scale x=\"%.9g\" "
         "y=\"%.9g\"/><translate z=\"%.9g\"/></transform><ref id=\"glass\"/></shape>\n</scene>\n",
-        common, light, p->width + 1, p->height + 1, s.width / 2, s.height / 2, job->distance, s.width / 2,
-        s.height / 2, top);
+        job->slide ? 4 : 3, common, light, p->width + 1, p->height + 1, s.width / 2, s.height / 2,
+        job->distance, s.width / 2, s.height / 2, top);
     free(filter), free(common), free(light);
     return text;
 }
@@ -117,7 +163,7 @@ char *design_scene(const design_job *job, const design_picture *p, double deepes
 static double acceptance(const design_job *job, design_sides s, double slope)
 {
     const double widest = atan(hypot(s.width, s.height) / job->distance), tilt = atan(slope),
-                 sine = job->index * sin(tilt);
+                 sine = densest(job) * sin(tilt);
     const double turned = sine < 1 ? asin(sine) - tilt : pi / 2;
     const double angle = is_near(job) ? widest : fmin(widest, turned + job->light_angle * degree);
     return fmin(1.05 * angle / degree + 0.1, 90);
@@ -138,11 +184,11 @@ char *design_verification(const design_job *job, const design_picture *p, const 
     char *common = common_part(job, p, sensor, "<rfilter type=\"box\"/>", top), *wide = wide_light(job, top);
     char *text =
         text_format("<scene version=\"3.0.0\">\n<integrator type=\"path\"><integer name=\"max_depth\" "
-                    "value=\"6\"/></integrator>\n%s%s<shape type=\"obj\"><string name=\"filename\" "
+                    "value=\"%d\"/></integrator>\n%s%s<shape type=\"obj\"><string name=\"filename\" "
                     "value=\"%s\"/><transform name=\"to_world\"><rotate x=\"1\" "
                     "angle=\"180\"/><translate z=\"%.9g\"/></transform><ref id=\"glass\"/></shape>\n"
                     "</scene>\n",
-                    common, wide, obj, top);
+                    job->slide ? 7 : 6, common, wide, obj, top);
     free(sensor), free(common), free(wide);
     return text;
 }

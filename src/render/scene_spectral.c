@@ -67,10 +67,10 @@ bl_result render_check_spectral(const render_scene *s, bl_error *err)
     const char *of = s->mode->name;
     TRY(check_bands(s, err));
     TRY(check_attributes(s, err));
-    if (s->disperses && (s->light_tracing || s->method == METHOD_TAPE))
+    if (s->disperses && (s->both_ways || s->method == METHOD_TAPE))
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "mode %s: with %s no index may be a curve; take path, or give one number", of,
-                         s->light_tracing ? "paths from lights" : "\"tape\"");
+                         s->both_ways ? "paths from both ends" : "\"tape\"");
     if (s->own)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "mode %s: integrators of an application see red, green and blue; use mode rgb", of);

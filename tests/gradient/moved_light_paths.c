@@ -112,6 +112,9 @@ typedef struct moved_case {
 #define MAPPED(inside)                                                                                       \
     "<bsdf type='normalmap' id='map'><texture type='bitmap' name='normalmap'><string name='filename' "       \
     "value='tilts.pfm'/><boolean name='raw' value='true'/></texture>" inside "</bsdf>"
+#define FLINT                                                                                                \
+    "<bsdf type='dielectric'><spectrum name='int_ior' value='360:1.5, 830:1.3'/><float name='ext_ior' "      \
+    "value='1'/></bsdf>"
 #define FROST                                                                                                \
     "<bsdf type='roughdielectric'><float name='alpha' value='.2'/><float name='int_ior' value='1.4'/>"       \
     "<float name='ext_ior' value='1'/></bsdf>"
@@ -182,6 +185,8 @@ static const moved_case cases[] = {
     {"the extinction of smoke, on a receiver", SUN SMOKE, "smoke.sigma_t.data", "5", GAUSSIAN, 5e-3, 200, 0.5,
      true},
     {"wavelengths through waves of glass", SPECTRAL FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "3",
+     GAUSSIAN, 5e-3, 60, 0.02, false},
+    {"waves of glass that disperses", SPECTRAL FLOOR SUN WAVES(FLINT), "waves.vertex_positions", "3",
      GAUSSIAN, 5e-3, 60, 0.02, false},
     {"the colour of what they fall on", SPECTRAL FLOOR SUN WAVES(GLASS), "floor.reflectance.value", "3",
      GAUSSIAN, 5e-3, 60, 0.02, false},

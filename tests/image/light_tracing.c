@@ -89,6 +89,18 @@ typedef struct light_case {
                     "name='face_normals' "                                                                   \
                     "value='true'/><emitter type='area'><rgb name='radiance' "                               \
                     "value='2,1,3'/></emitter></shape>"
+#define SPECTRAL "<?backlight mode='spectral'?>"
+#define DISPERSES(type, inside)                                                                              \
+    "<bsdf type='" type "' id='pane'>" inside "<spectrum name='int_ior' value='360:1.7, 830:1.3'/><float "   \
+    "name='ext_ior' value='1'/></bsdf>"
+/* Its caustic is in view, and it is not. */
+#define DISPERSING_BALL                                                                                      \
+    "<shape type='sphere'><float name='radius' value='1'/><point name='center' x='-4.2' y='0' "              \
+    "z='1.2'/>" DISPERSES("dielectric", "") "</shape>"
+#define LAMP                                                                                                 \
+    "<shape type='sphere'><float name='radius' value='.8'/><point name='center' x='-7' y='0' z='4'/>"        \
+    "<emitter type='area' id='panel'><rgb name='radiance' value='40,30,20'/></emitter></shape>"
+static const char *const dispersed[] = {"wall.reflectance.value", "panel.radiance.value", NULL};
 static const char *const poses[] = {"sheet.translation",
                                     "sheet.rotation",
                                     "sheet.scale",
@@ -136,6 +148,13 @@ static const light_case cases[] = {
     {"tilted pane", "perspective", "<rfilter type='box'/>",
      WALL PANE(MAPPED(ROUGH_PANE)) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 400, NULL, false},
     {"moving lights", "perspective", "<rfilter type='gaussian'/>", WALL FOUR_LIGHTS, "2", 600, poses, true},
+    {"rough glass that disperses", "perspective", "<rfilter type='box'/>",
+     SPECTRAL WALL PANE(DISPERSES(
+         "roughdielectric", "<string name='distribution' value='ggx'/><float name='alpha' value='.3'/>"))
+         PANEL("<rgb name='radiance' value='8,7,6'/>"),
+     "4", 1200, dispersed, true},
+    {"a ball of glass that disperses", "perspective", "<rfilter type='gaussian'/>",
+     SPECTRAL WALL DISPERSING_BALL LAMP, "6", 1500, dispersed, true},
     {"sky", "perspective", "<rfilter type='mitchell'/>",
      WALL BALL GLASS "<emitter type='constant' id='sky'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
      "4", 400, NULL, false},

@@ -146,6 +146,8 @@ static void schedule(walk *w, replay *p, ir_ref alive, ir_ref here, ir_ref depth
         .medium = w->bends ? ir_select(f, over, start.medium, p->at.medium) : start.medium,
         .o = v3_select(t, over, start.o, p->at.o),
         .d = v3_select(t, over, start.d, p->at.d),
+        .event = start.event,
+        .share = w->chromatic ? color_select(t, over, start.share, p->at.share) : start.share,
     };
     throughput_restart(w, ir_not(f, over), &p->b);
 }

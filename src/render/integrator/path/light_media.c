@@ -135,12 +135,3 @@ color light_flown(walk *w, const light_position *at, const light_vertex *l)
 {
     return flight_weight(w, &l->v.flight, at->share);
 }
-
-void light_fly_on(walk *w, const light_vertex *v, ir_ref alive, light_position *at)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    at->event = ir_select(f, alive, ir_add(f, at->event, t_u32(t, 1)), t_u32(t, 0));
-    color start = color_all(t_f32(t, 1.0f / (float)t->channels));
-    at->share = color_select(t, alive, v->v.flight.share, start);
-}

@@ -365,8 +365,11 @@ static void scatter(walk *w, const light_position *at, const light_connection *c
     if (!w->media)
         v->bsdf_class = t_word(t, v->si.shape, SHAPE_BSDF_CLASS),
         v->bsdf_record = t_word(t, v->si.shape, SHAPE_BSDF_RECORD);
-    if (w->media)
-        v->share = v->flight.share;
+    if (w->media || w->disperses)
+        v->share = w->media ? v->flight.share : at->share;
+    if (w->disperses) /* by the number of the way to the sensor that is left */
+        v->hero = dispersion_hero(w, v->share,
+                                  walk_numbers(w, at->sample, block_of(w, at, 0), SAMPLER_ONE_TWO_ONE).u[3]);
     v->frame = walk_frame(w, v, &v->si);
     v->wi = frame_to_local(t, v->frame, v3_neg(t, at->d)), v->to_light = frame_to_local(t, v->frame, c->to);
     v->u_roulette = r.u[3];
@@ -512,8 +515,11 @@ passage light_pass(walk *w, const light_vertex *v, light_position *at, throughpu
     ir_ref alive = ir_and(f, v->goes_on, ir_or(f, v->begins, onward.alive));
     if (w->bends || w->media)
         at->medium = ir_select(f, alive, v->v.medium, t_u32(t, 0));
+    if (w->media || w->disperses) /* at the light nothing has been chosen by wavelength */
+        at->share = color_select(t, ir_and(f, alive, ir_not(f, v->begins)), v->v.share,
+                                 color_all(t_f32(t, 1.0f / (float)t->channels)));
     if (w->media)
-        light_fly_on(w, v, alive, at);
+        at->event = ir_select(f, alive, ir_add(f, at->event, one), t_u32(t, 0));
     at->o = v->next_o, at->d = v->next_d, at->tmax = ir_select(f, alive, t_f32(t, 1e30f), t_f32(t, -1));
     ir_ref longer = w->media ? ir_to_u32(f, ir_not(f, v->v.through)) : one;
     at->depth = ir_select(f, alive, ir_add(f, at->depth, longer), t_u32(t, 0));

@@ -114,7 +114,5 @@ void light_to_sensor(walk *w, const light_position *at, const light_connection *
 /* What gets through to the sensor, differentiated, and what the flight to the vertex multiplies light by. */
 color light_passed(walk *w, const light_vertex *l);
 color light_flown(walk *w, const light_position *at, const light_vertex *l);
-/* After a vertex: what the position carries for flights. */
-void light_fly_on(walk *w, const light_vertex *v, ir_ref alive, light_position *at);
 
 #endif
