@@ -26,6 +26,7 @@
 #define TUBE(ops)                                                                                            \
     SHAPE("cylinder", "it", "<scale value='.3,.3,1.4'/><translate z='-.7'/><rotate y='1' angle='90'/>" ops,  \
           BLUE)
+#define ACROSS "origin='0,-3,2.5' target='0.03,0.02,-1' up='0,0,1'"
 #define THROUGH "<translate value='.07,.1,.2'/>"
 #define PATH(what, depth, body, parameter, spp, step)                                                        \
     {                                                                                                        \
@@ -74,6 +75,26 @@ static const edge_case_in cases[] = {
              SHAPE("cylinder", "other",
                    "<scale value='.25,.25,2'/><translate z='-1'/><rotate x='1' angle='80'/>" THROUGH, RED),
          "it.to_world"),
+    {{"a cube that stands on a wall",
+      "1",
+      ACROSS,
+      SHINING SHAPE("cube", "it",
+                    "<rotate z='1' angle='30'/><scale value='.4'/><translate value='.07,.1,-.6'/>", BLUE),
+      "it.to_world",
+      {.6, .3, 0},
+      256,
+      .005},
+     "path"},
+    {{"a cube that is a little deeper",
+      "1",
+      ACROSS,
+      SHINING SHAPE("cube", "it",
+                    "<rotate z='1' angle='30'/><scale value='.4'/><translate value='.07,.1,-.6001'/>", BLUE),
+      "it.to_world",
+      {.6, .3, 0},
+      256,
+      .005},
+     "path"},
     PATH("by the camera", "1", SHINING SUNK_CUBE(BLUE), "sensor.to_world", 256, .002),
     PATH("an instance", "2",
          GROUND(MATTE(".7,.6,.3")) "<shape type='shapegroup' id='group'>" SHAPE(

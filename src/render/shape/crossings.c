@@ -21,7 +21,7 @@
 #include <string.h>
 
 /* How far a shape is moved, over 1 + the largest coordinate. */
-static const double TOUCH = 1e-4;
+static const double TOUCH = 1e-5;
 /* How near pairs come that are listed, over the size of the smaller shape; their weights, and at most so much
  * of the weights of those that cross. */
 static const double NEAR = 0.25, NEAR_WEIGHT = 0.06, NEAR_SHARE = 0.25;

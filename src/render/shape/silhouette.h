@@ -121,7 +121,8 @@ typedef struct silhouette_sides {
     vec3 shift[2];       /* of a sphere or cylinder: from the curve's point to that beside it; where
                             plan.edge_crossings */
     ir_ref edge_on;      /* bool: a side is seen edge-on, which is as good as not at all */
-    vec3 toward;         /* leads away from both surfaces, toward the viewpoint's side */
+    vec3 toward; /* leads away from the surface on [0], where the curve is not closed from both, toward the
+                    viewpoint's side */
 } silhouette_sides;
 silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3 viewpoint);
 
@@ -136,6 +137,9 @@ vec3 silhouette_edge_vertex(tracer *t, ir_ref data, ir_ref edge, uint32_t word);
 silhouette_point silhouette_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 /* Up to this cosine a face is seen edge-on. */
 #define SILHOUETTE_GRAZING 1e-5f
+/* How far above a surface a point of it is looked for, over the offset of rays: a hundred times the rounding
+ * of the point. What goes less deep into another shape than that stands on it: its edge is seen. */
+#define SILHOUETTE_ABOVE 0.0625f
 /* Without entries and level. */
 silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 

@@ -85,6 +85,12 @@ static ir_ref within(tracer *t, const crossing_side *s, vec2 c)
     return ir_or(f, ir_and(f, s->disk, disk), ir_and(f, ir_not(f, s->disk), triangle));
 }
 
+/* How deep a shape goes into another one, at least: less deep, its own edge is seen. */
+static ir_ref least_depth(tracer *t, vec3 p)
+{
+    return ir_mul(t->f, ray_epsilon(t, p), t_f32(t, SILHOUETTE_ABOVE));
+}
+
 /* ---- where two planes meet ---- */
 
 /* A stretch of a line. */
@@ -160,7 +166,7 @@ static crossing_place on_line(tracer *t, const crossing_side s[2], ir_ref along)
     ir_ref length = ir_sub(f, part.high, part.low);
     crossing_place q = {.p = v3_add(t, o, v3_scale(t, line, t_mad(t, along, length, part.low)))};
     q.along = v3_scale(t, line, length);
-    ir_ref some = ray_epsilon(t, q.p);
+    ir_ref some = least_depth(t, q.p);
     q.there = ir_and(f, ir_gt(f, length, t_f32(t, 0)), ir_gt(f, sine, t_f32(t, PARALLEL)));
     q.there = ir_and(f, q.there, goes_through(t, &s[0], s[1].o, s[1].n, some));
     q.there = ir_and(f, q.there, goes_through(t, &s[1], s[0].o, s[0].n, some));
@@ -191,7 +197,7 @@ static crossing_place on_circle(tracer *t, const crossing_side s[2], ir_ref alon
     crossing_place q = {
         .p = v3_add(t, centre, v3_add(t, v3_scale(t, n, distance), v3_scale(t, round, radius)))};
     q.along = v3_scale(t, turned, ir_mul(f, radius, t_f32(t, 2 * pi)));
-    q.there = ir_gt(f, square, ir_mul(f, r, ray_epsilon(t, q.p)));
+    q.there = ir_gt(f, square, ir_mul(f, r, least_depth(t, q.p)));
     for (int k = 0; k < 2; k++)
         q.there =
             ir_and(f, q.there, ir_or(f, s[k].round, within(t, &s[k], coordinates(t, &s[k], q.p, true))));
@@ -238,7 +244,7 @@ static tube_point on_tube_section(tracer *t, const crossing_side *tube, const cr
          middle = v3_add(t, tube->o, v3_scale(t, axis, height));
     ir_ref distance = t_ratio(t, v3_dot(t, flat->n, v3_sub(t, flat->o, middle)), v3_length(t, across)),
            square = ir_sub(f, t_sqr(t, tube->radius), t_sqr(t, distance)), root = t_safe_sqrt(t, square),
-           least = ir_mul(f, tube->radius, ray_epsilon(t, middle)); /* else they only touch */
+           least = ir_mul(f, tube->radius, least_depth(t, middle)); /* else they only touch */
     root = ir_select(f, second, root, ir_neg(f, root));
     return (tube_point){ir_gt(f, square, least), height,
                         v3_add(t, v3_scale(t, way, distance), v3_scale(t, v3_cross(t, axis, way), root))};
@@ -299,7 +305,7 @@ static crossing_place on_tube(tracer *t, const crossing_side s[2], ir_ref along)
     ir_ref round = ir_mul(f, ir_mul(f, tube.radius, t_f32(t, 2 * pi)), ir_select(f, flat, one, t_f32(t, 2))),
            step = ir_select(f, section, ir_add(f, length, length), round);
     q.along = v3_scale(t, tangent, quotient(t, step, v3_dot(t, tangent, way)));
-    ir_ref some = ray_epsilon(t, q.p), inside = within(t, &other, coordinates(t, &other, q.p, true));
+    ir_ref some = least_depth(t, q.p), inside = within(t, &other, coordinates(t, &other, q.p, true));
     q.there = ir_select(f, section, by_section.there, ir_or(f, flat, by_line.there));
     q.there = ir_and(f, q.there, between_ends(t, &tube, q.p, some));
     q.there = ir_and(f, q.there, ir_or(f, ir_not(f, other.tube), between_ends(t, &other, q.p, some)));

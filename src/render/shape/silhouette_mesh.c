@@ -172,6 +172,14 @@ static ir_ref inside_of(tracer *t, const seen_edge *e, int k)
     return ir_min(t->f, t_ratio(t, ray_epsilon(t, e->p), height), t_f32(t, INSIDE_MOST));
 }
 
+/* The unit vector in the first face, or in the second one, at a right angle to the edge. */
+static vec3 into_face(tracer *t, const seen_edge *e, ir_ref first)
+{
+    vec3 along = v3_normalize(t, e->along),
+         to = v3_sub(t, v3_select(t, first, e->opposite[0], e->opposite[1]), e->p);
+    return v3_normalize(t, v3_sub(t, to, v3_scale(t, along, v3_dot(t, to, along))));
+}
+
 /* How steeply a face goes back behind the edge: its plane's distance along the ray, by the distance from the
  * edge across the ray, toward the surface. */
 static ir_ref steepness(tracer *t, const seen_edge *e, int k, vec3 out)
@@ -203,12 +211,14 @@ silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3
         n[k] = v3_normalize(t, e.normal[k]);
         n[k] = v3_select(t, e.faces[k], n[k], v3_neg(t, n[k]));
     }
+    /* Above the inner face, and not past the edge: there may be what the shape stands on. */
+    vec3 over = v3_add(t, v3_select(t, inner, n[0], n[1]), into_face(t, &e, inner));
     return (silhouette_sides){
         .known = {ir_bool(f, true), ir_not(f, closed)},
         .primitive = {ir_shr(f, one, shift), ir_shr(f, two, shift)},
         .b = {on_edge(t, one, along, ir_select(f, inner, inside[0], inside[1])),
               on_edge(t, two, along, ir_select(f, inner, inside[1], inside[0]))},
         .edge_on = ir_or(f, on_inner, ir_and(f, on_outer, ir_not(f, closed))),
-        .toward = v3_add(t, n[0], n[1]),
+        .toward = v3_select(t, closed, over, v3_add(t, n[0], n[1])),
     };
 }

@@ -11,9 +11,6 @@
 #include "render/integrator/boundary/boundary.h"
 
 static const float ROUNDING = 6 * 0x1p-24f; /* of a ray, by the lengths of what it is computed from */
-/* How far above a surface a point of it is looked for, over the offset of rays: a hundred times the rounding
- * of the point. */
-static const float ABOVE = 0.0625f;
 
 typedef struct sides_state {
     radiance_walk path;
@@ -159,7 +156,7 @@ typedef struct known_sides {
     ir_ref there[2]; /* bool, where `any` */
     walk_hit hit[2];
     ir_ref edge_on; /* bool: silhouette_sides.edge_on */
-    vec3 beside;    /* a point that is seen, from nearby, where the curve is */
+    vec3 above;     /* a point that is seen, from nearby, where the curve is */
     vec3 shift[2];  /* silhouette_sides.shift, where plan.edge_crossings */
 } known_sides;
 
@@ -181,9 +178,8 @@ static known_sides find_known(walk *w, const boundary_point *b, vec3 from)
     for (int i = 0; i < 2 && w->plan->edge_crossings; i++)
         k.shift[i] = s.shift[i];
     k.edge_on = s.edge_on;
-    vec3 above =
-        v3_add(t, b->p, v3_scale(t, v3_normalize(t, s.toward), ir_mul(f, b->offset, t_f32(t, ABOVE))));
-    k.beside = v3_select(t, b->closed, boundary_beside(w, b), above);
+    ir_ref height = ir_mul(f, b->offset, t_f32(t, SILHOUETTE_ABOVE));
+    k.above = v3_add(t, b->p, v3_scale(t, v3_normalize(t, s.toward), height));
     return k;
 }
 
@@ -192,7 +188,7 @@ static ir_ref known_seen(walk *w, const known_sides *k, vec3 from)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 to = v3_sub(t, k->beside, from);
+    vec3 to = v3_sub(t, k->above, from);
     ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     ir_ref far = ir_select(f, k->there[0], length, t_f32(t, -1));
     return ir_not(f, light_occluded(w, &(ray){from, v3_scale(t, to, ir_div(f, t_f32(t, 1), length)), far}));
