@@ -2,6 +2,7 @@
  * From a validated object tree to a render_scene, step by step, and its end. The steps: bounds
  * (scene_expansion.c), structure (scene_structure.c), a visit of every object (scene_objects.c), bindings
  * (scene_bind.c), places (scene_places.c), hierarchies (scene_hierarchy.c), checks. */
+#include "render/medium/media.h"
 #include "render/scene_internal.h"
 
 bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out,
@@ -52,6 +53,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
         r = render_check_polarized(s, err);
     if (r == BL_OK)
         r = render_check_values(s, err);
+    for (uint32_t i = 0; r == BL_OK && i < s->shapes.count; i++)
+        grin_warn_of_border(s, &s->shapes.data[i]);
     if (r != BL_OK) {
         render_scene_destroy(s);
         return r;

@@ -25,6 +25,7 @@
 #include "scene/scene.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { DEPTH = 6, SAMPLES = 8, SIDE = 16, PLAIN_SAMPLES = 60 };
 static char *folder;
@@ -282,6 +283,42 @@ static void glass_with_its_own_index_is_glass(void **state)
     }
 }
 
+/* A border refracts by its material alone, so another index of the medium there is told. */
+static void a_border_of_another_index_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *medium, *told;
+    } borders[] = {
+        {"<float name='ior' value='1.5'/>", NULL},
+        {"<float name='ior' value='1.6'/>",
+         "its index is 1.6 to 1.6, and the border's dielectric refracts by 1.5"},
+        {"<string name='profile' value='maxwell'/><float name='ior' value='1.5'/>", NULL},
+        {"<string name='profile' value='maxwell'/><float name='radius' value='2'/><float name='ior' "
+         "value='1.5'/>",
+         "its index is 2.4 to 2.4"},
+        {"<volume name='ior' type='gridvolume'><string name='resolution' value='2,2,2'/><float name='value' "
+         "value='1.7'/><transform name='to_world'><translate x='-.5' y='-.5' z='-.5'/><scale "
+         "value='2'/></transform></volume>",
+         "its index is 1.7 to 1.7"},
+    };
+    for (size_t k = 0; k < sizeof borders / sizeof *borders; k++) {
+        arena a = {0};
+        scene_eval *e = scene_eval_create(
+            arena_printf(&a, ramp_scene, "path", 0., 0.,
+                         arena_printf(&a, GLASS_BALL("<medium type='grin' name='interior'>%s</medium>"),
+                                      borders[k].medium)),
+            folder, NULL, 0);
+        const char *warnings = e->scene->description->warnings.data, *found = NULL;
+        if (warnings)
+            found = strstr(warnings, borders[k].told ? borders[k].told : "along the border");
+        if (!found != !borders[k].told)
+            fail_msg("border %zu: %s", k, warnings ? warnings : "nothing is said");
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
 static bool write_ramp(void)
 {
     arena a = {0};
@@ -297,13 +334,14 @@ int main(void)
     folder = scene_files_create();
     if (!folder || !write_ramp())
         return 1;
-    struct CMUnitTest tests[CASES + 4];
+    struct CMUnitTest tests[CASES + 5];
     for (uint32_t k = 0; k < CASES; k++)
         tests[k] = (struct CMUnitTest){cases[k].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[k]};
     tests[CASES] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[CASES + 1] = (struct CMUnitTest)cmocka_unit_test(luneburg_shows_its_focus);
     tests[CASES + 2] = (struct CMUnitTest)cmocka_unit_test(glass_with_its_own_index_is_glass);
     tests[CASES + 3] = (struct CMUnitTest)cmocka_unit_test(rays_go_by_the_slope_of_the_index);
+    tests[CASES + 4] = (struct CMUnitTest)cmocka_unit_test(a_border_of_another_index_is_told);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

@@ -77,6 +77,9 @@ static inline bool medium_bends_rays(const scene_object *medium)
 {
     return ((const medium_class *)(const void *)medium->cls)->index != NULL;
 }
+/* A warning where the shape's border refracts by another index than its medium, which bends rays, has there.
+ */
+void grin_warn_of_border(const render_scene *s, const render_shape *shape);
 bool medium_absorbs(const class_node *n); /* it bends rays, and an absorption is given */
 bool medium_glows(const class_node *n);   /* it bends rays, and an emission is given */
 /* Per unit length, at a point of the world. They may run differentiated, also by p. */
