@@ -1,4 +1,4 @@
-/* LABELS: swiftshader=long native */
+/* LABELS: swiftshader=long native timeout=2400 */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients of light tracing right by what moves its paths? In each case reverse mode equals forward mode
  * up to rounding, differences along frozen paths up to these differences' error, and plain differences of

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader=long native */
+/* LABELS: swiftshader=long native timeout=2400 */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Does light tracing agree with path tracing? Images and gradients have the same expectation, for every
  * light, through lenses, filters, glass and smoothed normals. The same seed gives the same bytes however
