@@ -182,6 +182,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
         return "those of what moves are not implemented for radiative backpropagation in media";
     if (s->own && (camera || moved || light))
         return "those of what moves are not there for an application's integrator: its rays are detached";
+    if (camera && s->method == METHOD_TAPE && !s->detached)
+        return NULL;
     if (camera && (!replay || s->depth_image))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing)

@@ -239,7 +239,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
                       "turns mirrors and glass, or with those of the camera where there are mirrors, smooth "
                       "glass, masks, hidden lights, dispersion or polarised light, "
                       "are not implemented yet: ask for one of them at a time");
-    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan))
+    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan) &&
+        (job->scene->method != METHOD_TAPE || job->scene->detached))
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented for this integrator");
     if (r == BL_OK && job->desc.wavefront != BL_WAVEFRONT_NONE)

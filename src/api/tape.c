@@ -20,7 +20,7 @@ static uint64_t path_count(const bl_job *job, const job_work_desc *w)
 static uint64_t tape_words(const bl_job *job, const job_work_desc *w)
 {
     const render_scene *s = job->scene;
-    uint64_t vertex = tape_vertex_words(s->mode->channels, s->volumetric);
+    uint64_t vertex = tape_vertex_words(s->mode->channels, s->volumetric, plan_attaches_paths(job->plan));
     return path_count(job, w) * (1 + job->tape_room * vertex);
 }
 

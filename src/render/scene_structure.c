@@ -390,6 +390,8 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->both_ways = kind->both_ways;
     s->sees_through = kind->sees_through || s->volumetric;
     s->method = kind->method, s->detached = kind->detached || s->mode->polarized;
+    if (s->method == METHOD_TAPE && theirs && setting(i, "attached", 0) != 0)
+        s->detached = s->volumetric || s->mode->polarized;
     s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
     s->rr_depth = theirs && !kind->no_next_event && value_named(i, "rr_depth")

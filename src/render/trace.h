@@ -84,10 +84,11 @@ enum {
     SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 3) * REMEMBERED_MOST + 5 * HITS_REMEMBERED
 };
 /* Of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words, of which five colours
- * have the channels of light; in volumetric walks six more, or counts by channel. */
-static inline uint32_t tape_vertex_words(uint32_t channels, bool volumetric)
+ * have the channels of light; in volumetric walks six more, or counts by channel; where paths are attached
+ * one more. */
+static inline uint32_t tape_vertex_words(uint32_t channels, bool volumetric, bool attached)
 {
-    return volumetric ? 82 + 11 * channels : 63 + 5 * channels;
+    return volumetric ? 82 + 11 * channels : attached ? 106 + 6 * channels : 63 + 5 * channels;
 }
 
 /* BUFFER_ADJOINT where lanes are listed: of each, a row with dL/dI of one sample, times the sample's weight

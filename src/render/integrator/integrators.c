@@ -149,8 +149,13 @@ const render_class integrator_prb_basic = {
 const render_class integrator_prb_detached = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_detached", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "prb; directions that mirrors and smooth glass make stay"}};
+static const plugin_param tape_params[] = {
+    INTEGRATOR_PARAMS("6"),
+    {"attached", PLUGIN_BOOLEAN, 0, "false", 0, 0,
+     "rays follow mirrors, glass, smooth lobes and the camera, as with prb; not in media"},
+};
 const render_class integrator_tape = {
-    .plugin = {PLUGIN_INTEGRATOR, "tape", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
+    .plugin = {PLUGIN_INTEGRATOR, "tape", PLUGIN_TABLE(tape_params), PLUGIN_NONE,
                "path, in media volpath, in reverse mode over stored vertices: memory grows with depth"}};
 const render_class integrator_rb = {
     .plugin = {PLUGIN_INTEGRATOR, "rb", PLUGIN_TABLE(prb_params), PLUGIN_NONE,

@@ -16,7 +16,12 @@
  *
  * Points along a flight are not stored: they follow from its ends and from random numbers that are named, not
  * drawn. No ray is traced, but toward lights behind a surface that lets light through and whose own gradient
- * is wanted. The tape has no surfaces or rays that move.
+ * is wanted.
+ *
+ * Where the integrator says so, paths are attached (motion/attached_path.c): the ray that leads to a vertex,
+ * and what its sample was made of, are stored, too, and the adjoint of the ray goes from vertex to vertex, as
+ * along the chains of attached_replay.c. Here each path is one chain, without a second visit. The tape has no
+ * surfaces that move, and in media no rays.
  *
  * A path among surfaces has max_depth vertices at most. In media it also crosses surfaces that are not there,
  * as often as it likes; so vertices behind UNIFORM_TAPE_ROOM are counted and not stored, and src/api/tape.c
@@ -51,7 +56,10 @@ typedef struct tape {
     bool writes;   /* they are stored; else loaded */
 } tape;
 
-static uint32_t words_of(const walk *w) { return tape_vertex_words(w->t.channels, w->volumetric); }
+static uint32_t words_of(const walk *w)
+{
+    return tape_vertex_words(w->t.channels, w->volumetric, w->motion->chains);
+}
 
 static ir_ref vertex_plane(walk *w, ir_ref vertex)
 {
@@ -154,6 +162,45 @@ static void shadow(tape *p, walk_vertex *v)
         s->stages = t_u32(&p->w->t, 0);
 }
 
+/* The ray that leads to the vertex, and where it has met it. */
+static void arrival(tape *p, walk_arrival *a)
+{
+    walk_hit *hit = &a->hit;
+    value(p, IR_U32, &a->link), value(p, IR_BOOL, &hit->valid), value(p, IR_U32, &hit->entry);
+    if (p->w->plan->scene->has_groups)
+        value(p, IR_U32, &hit->level);
+    value(p, IR_F32, &hit->t), value(p, IR_F32, &hit->b.x), value(p, IR_F32, &hit->b.y), vector(p, &hit->p);
+    vector(p, &a->now.o), vector(p, &a->now.d);
+    if (p->w->attaches)
+        value(p, IR_F32, &a->now.pdf);
+    if (!p->writes)
+        hit->o = a->now.o, hit->d = a->now.d, a->pdf = a->now.pdf;
+}
+
+/* What an attached vertex has besides. */
+static void attachment(tape *p, tape_vertex *x)
+{
+    walk_vertex *v = &x->v;
+    attached_vertex *a = &v->attached;
+    bool lights = p->w->plan->scene->emitters.count > 0;
+    arrival(p, &a->arrival);
+    value(p, IR_U32, &a->onward), vector(p, &a->next_p), vector(p, &a->next_ng);
+    vector(p, &v->next_o), vector(p, &v->next_d);
+    if (p->w->attaches) {
+        value(p, IR_F32, &v->sample.pdf), value(p, IR_F32, &a->u1), value(p, IR_F32, &a->u2);
+        value(p, IR_BOOL, &a->weighs), value(p, IR_BOOL, &a->sampled), value(p, IR_BOOL, &a->density_only);
+    }
+    if (lights && p->w->wants.hit_mis)
+        colour(p, &x->k.hit_radiance), value(p, IR_F32, &a->hit_pdf);
+    if (lights && p->w->next_event) {
+        vector(p, &v->light.n), value(p, IR_BOOL, &v->light.attached.on_shape);
+        if (p->w->attaches)
+            value(p, IR_F32, &a->light_pdf);
+    }
+    if (!p->writes)
+        v->hit.attached.arrival = v->light.attached.arrival = a->arrival, v->hit.d = a->arrival.now.d;
+}
+
 /* All words of a vertex, to the tape or from it. */
 static void pass_vertex(tape *p, tape_vertex *x)
 {
@@ -170,6 +217,8 @@ static void pass_vertex(tape *p, tape_vertex *x)
     value(p, IR_BOOL, &v->sample.delta), value(p, IR_U32, &v->sample.lobe);
     colour(p, &x->whole), colour(p, &x->own), value(p, IR_F32, &x->inverse_pdf);
     colour(p, &x->k.for_light), colour(p, &x->k.for_sample);
+    if (p->w->motion->chains)
+        attachment(p, x);
     if (lights)
         light(p, &v->hit, &v->si), value(p, IR_F32, &v->hit_mis);
     if (lights && p->w->next_event) {
@@ -335,8 +384,10 @@ static void reverse_flight(walk *w, const tape_vertex *x, color dL, ir_ref there
 }
 
 /* Backpropagates through vertex number `vertex` of the path, where `there`. *incoming: in, the radiance that
- * arrives there; out, the radiance that arrives at the vertex before. */
-static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *incoming)
+ * arrives there; out, the radiance that arrives at the vertex before. along, where paths are attached: in,
+ * the adjoint of the ray that goes on; out, that of the ray that leads here. */
+static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *incoming,
+                    ir_ref along[RAY_MOST])
 {
     walk *w = from->w;
     tracer *t = &w->t;
@@ -353,8 +404,13 @@ static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *in
         p.at.event = vertex;
     if (w->media)
         p.at.medium = ir_select(t->f, x.v.flight.s.there, x.v.flight.s.medium, t_u32(t, 0));
-    arrivals none = arrivals_start(w, &p, &x.v);
-    adjoint(w, &p, &(vertex_adjoint){&x.v, &x.k, dL, there}, &none);
+    p.at.depth = vertex;
+    if (w->motion->chains)
+        p.at.attached.link = x.v.attached.arrival.link, p.at.attached.now = x.v.attached.arrival.now;
+    memcpy(p.chain.ray, along, sizeof p.chain.ray);
+    arrivals arrived_at = arrivals_start(w, &p, &x.v);
+    adjoint(w, &p, &(vertex_adjoint){&x.v, &x.k, dL, there}, &arrived_at);
+    memcpy(along, p.chain.ray, sizeof p.chain.ray);
     *incoming = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
     if (w->media)
         reverse_flight(w, &x, dL, there, incoming);
@@ -362,18 +418,22 @@ static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *in
 
 bl_result kernel_tape_adjoint(walk *w, ir_module *m)
 {
-    BL_ASSERT(w->pass == RENDER_TAPE_ADJOINT && !w->motion->chains, "a tape with motion %s, in pass %d",
-              w->motion->name, (int)w->pass);
+    BL_ASSERT(w->pass == RENDER_TAPE_ADJOINT && (!w->motion->chains || !w->volumetric),
+              "a tape with motion %s, in pass %d", w->motion->name, (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
     film_value film_dL = replay_sample_adjoint(w, &l);
     color none = color_all(t_f32(t, 0));
     ir_ref zero = t_u32(t, 0), one = t_u32(t, 1);
-    /* sample; number of vertices that are left, or 0 where a path begins; radiance that arrives */
-    ir_ref state[2 + COLOR_MOST] = {l.first, zero};
+    /* sample; number of vertices that are left, or 0 where a path begins; radiance that arrives; where paths
+     * are attached, the adjoint of the ray that goes on */
+    const uint32_t n = t->channels, width = w->motion->chains ? (w->attaches ? 7 : 6) : 0;
+    ir_ref state[2 + COLOR_MOST + RAY_MOST] = {l.first, zero}, nothing = t_f32(t, 0);
     memcpy(state + 2, none.c, sizeof none.c);
-    ir_ref loop = ir_loop(f, state, 2 + t->channels);
+    for (uint32_t k = 0; k < width; k++)
+        state[2 + n + k] = nothing;
+    ir_ref loop = ir_loop(f, state, 2 + n + width);
     ir_while(f, ir_lt(f, state[0], l.last));
     walk_set_wavelengths(w, state[0]);
     color dL = film_adjoint_unweighed(w, film_dL); /* the tape has the weight */
@@ -381,14 +441,18 @@ bl_result kernel_tape_adjoint(walk *w, ir_module *m)
     ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
     ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);
     color incoming;
+    ir_ref along[RAY_MOST] = {nothing, nothing, nothing, nothing, nothing, nothing, nothing};
     memcpy(incoming.c, state + 2, sizeof incoming.c);
+    memcpy(along, state + 2 + n, width * sizeof *along);
     tape from = {.w = w, .l = &l, .sample = state[0]};
-    reverse(&from, vertex, dL, there, &incoming);
+    reverse(&from, vertex, dL, there, &incoming, along);
     ir_ref over = ir_eq(f, vertex, zero);
     incoming = color_select(t, over, none, incoming);
-    ir_ref next[2 + COLOR_MOST] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex};
+    ir_ref next[2 + COLOR_MOST + RAY_MOST] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex};
     memcpy(next + 2, incoming.c, sizeof incoming.c);
-    ir_endloop(f, loop, next, 2 + t->channels);
+    for (uint32_t k = 0; k < width; k++)
+        next[2 + n + k] = ir_select(f, over, nothing, along[k]);
+    ir_endloop(f, loop, next, 2 + n + width);
     ir_flush(f, BUFFER_GRADIENT, l.inside);
     ir_return(f, NULL, 0);
     return BL_OK;

@@ -34,7 +34,11 @@
 #include "render/integrator/motion/shifted.h"
 #include "spirv_gen/ad/ad.h"
 
-bool attached_path_wanted(const walk *w) { return attached_path_planned(w) && walk_tracks(w); }
+/* A tape keeps what a later pass differentiates. */
+bool attached_path_wanted(const walk *w)
+{
+    return attached_path_planned(w) && (walk_tracks(w) || w->pass == RENDER_TAPE);
+}
 
 bool attached_path_planned(const walk *w)
 {
