@@ -190,6 +190,8 @@ static void attachment(tape *p, tape_vertex *x)
         value(p, IR_F32, &v->sample.pdf), value(p, IR_F32, &a->u1), value(p, IR_F32, &a->u2);
         value(p, IR_BOOL, &a->weighs), value(p, IR_BOOL, &a->sampled), value(p, IR_BOOL, &a->density_only);
     }
+    if (!p->w->attaches && !p->writes) /* densities do not move */
+        v->sample.pdf = t_f32(&p->w->t, 0);
     if (lights && p->w->wants.hit_mis)
         colour(p, &x->k.hit_radiance), value(p, IR_F32, &a->hit_pdf);
     if (lights && p->w->next_event) {
