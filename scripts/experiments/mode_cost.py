@@ -58,7 +58,7 @@ def summary(rows):
 
 
 def run(page, tiny):
-    rounds, wanted, scenes = (1, 0, SCENES[:2]) if tiny else (3, 0.4, SCENES)
+    rounds, wanted, scenes = (2, 0, SCENES[:2]) if tiny else (3, 0.4, SCENES)
     rows, curves = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for device in ("native", "lavapipe"):
@@ -66,15 +66,15 @@ def run(page, tiny):
                 spp = samples(page, folder, scene, device, wanted)
                 taken = np.array([[seconds(page, folder, scene, mode, device, spp) for mode in ["rgb"] + MODES]
                                   for _ in range(rounds)])
-                ratios = np.median(taken[:, 1:] / taken[:, :1], 0)
+                ratios = report.Measured.columns(taken[:, 1:] / taken[:, :1])
                 of_rgb = operations(folder, scene, "rgb")
                 ops = [operations(folder, scene, mode) / of_rgb for mode in MODES[:2]]
-                rows.append([name, device, spp, *map(float, ratios), *ops, 1 - 1.5 * (1 - ops[0])])
+                rows.append([name, device, spp, *ratios, *ops, 1 - 1.5 * (1 - ops[0])])
                 if len(curves) < PLOTTED or device == "lavapipe":
-                    curves["%s, %s" % (name, device)] = [(k, float(r), 0) for k, r in enumerate(ratios)]
+                    curves["%s, %s" % (name, device)] = list(enumerate(ratios))
     page.write("Cost of modes", [
-        "CPU seconds of an image over those in mode `rgb`, the median of %d rounds, in each of which all modes were run one "
-        "after the other. A run with one sample a pixel is subtracted, so that compiling does not count. From `blend_mask` "
+        "CPU seconds of an image over those in mode `rgb`, the mean of %d rounds, in each of which all modes were run one "
+        "after the other, with its standard error. A run with one sample a pixel is subtracted, so that compiling does not count. From `blend_mask` "
         "on, scenes are those of `tests/reference`." % rounds,
         summary(rows),
         "Most of an image is rays and decisions, which are the same in all modes: one channel instead of three saves little, "
