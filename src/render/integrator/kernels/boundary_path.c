@@ -16,8 +16,8 @@
 static const float CREASES = 0.1f; /* how much light counts that both sides have, which matters at creases */
 
 /* Sets how a side's first vertex y moves. In volumetric walks the segment from x swings about y if both lie
- * on surfaces, or if y shines. Then y is held, or goes along with its shape if it shines. Other segments keep
- * their directions, as if y were far away (motion/local_volume.c). */
+ * on surfaces of one shape, or if y shines. Then y is held, or goes along with its shape if it shines. Other
+ * segments keep their directions, as if y were far away (motion/local_volume.c). */
 static boundary_segment side_of(walk *w, const walk_vertex *v, const boundary_sides *s, int k, vec3 x)
 {
     tracer *t = &w->t;
@@ -27,7 +27,8 @@ static boundary_segment side_of(walk *w, const walk_vertex *v, const boundary_si
     if (local_volume_wanted(w)) {
         ir_ref shines =
             ir_ne(f, t_word(t, walk_shape_of(t, hit.entry), SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
-        ir_ref swings = w->media ? ir_or(f, shines, ir_not(f, v->flight.collides)) : ir_bool(f, true);
+        ir_ref same = ir_eq(f, walk_shape_of(t, hit.entry), v->si.shape);
+        ir_ref swings = ir_or(f, shines, w->media ? ir_and(f, same, ir_not(f, v->flight.collides)) : same);
         held = ir_and(f, held, swings), hit.slides = ir_not(f, shines);
     }
     return (boundary_segment){.x = x, .y = boundary_hit_moved(w, &hit), .y_far = ir_not(f, held)};

@@ -292,8 +292,8 @@ static walk_position go_to(walk *w, const walk_position *from, vec3 y, ir_ref wh
     return a.at;
 }
 
-/* The position behind x, on the way to y, as it moves: the segment swings about y where both lie on surfaces,
- * or y shines. */
+/* The position behind x, on the way to y, as it moves: the segment swings about y where both lie on surfaces
+ * of one shape, or y shines. */
 static walk_position position_toward(walk *w, walk *blind, const onlooker *x, const shaft_point *y, vec3 d,
                                      ir_ref shape)
 {
@@ -306,7 +306,8 @@ static walk_position position_toward(walk *w, walk *blind, const onlooker *x, co
         walk_vertex v = x->vertex;
         ir_ref shines = ir_and(f, ir_not(f, y->inside),
                                ir_ne(f, t_word(t, shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
-        ir_ref swings = ir_or(f, shines, ir_and(f, x->on_surface, ir_not(f, y->inside)));
+        ir_ref same = ir_eq(f, shape, x->v.si.shape), both = ir_and(f, x->on_surface, ir_not(f, y->inside));
+        ir_ref swings = ir_or(f, shines, ir_and(f, same, both));
         v.local_volume.next_reach = ir_select(f, swings, v3_length(t, v3_sub(t, y->p, from)), t_f32(t, -1));
         v.local_volume.next_target = ir_select(f, shines, shape, t_u32(t, 0));
         v.through = v.sample.delta = ir_bool(f, false);

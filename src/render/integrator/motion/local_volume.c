@@ -7,15 +7,15 @@
  *     keeps its share of the way from the surface in front of it to the surface behind it. If it were held in
  *     place, the derivative would lose the light of a medium that grows: the derivative of an integral has a
  *     part for where the integral ends.
- *   - A segment from surface to surface, or from anywhere to a light, holds the point at its end and swings
- *     about that point as its beginning moves: its direction is computed again, and so is the measure
+ *   - A segment between surfaces of one shape, or from anywhere to a light, holds the point at its end and
+ * swings about that point as its beginning moves: its direction is computed again, and so is the measure
  *     |cos| / r^2. Light sampling holds the same point. If the surface there shines and moves by its
  *     to_world, the point goes along with its shape instead, in both.
- *   - A segment that begins or ends at a collision keeps its direction instead, so that what is at its end
- *     moves as well: a collision by its share, a surface by sliding. If collisions were held in place, the
- *     direction to a neighbour at distance r would turn by 1 / r. Collisions often have near neighbours: the
- *     mean of 1 / r over the distance to the next has no bound. So motion goes on from vertex to vertex, and
- *     ends where a segment swings.
+ *   - A segment that begins or ends at a collision, or goes to another shape, keeps its direction instead, so
+ * that what is at its end moves as well: a collision by its share, a surface by sliding. If collisions were
+ * held in place, the direction to a neighbour at distance r would turn by 1 / r. Collisions often have near
+ * neighbours: the mean of 1 / r over the distance to the next has no bound. Nor has it near the line where
+ * two shapes touch. So motion goes on from vertex to vertex, and ends where a segment swings.
  *
  * Motion that goes on is linear in what began it, so nothing has to be visited twice. The camera's motion is
  * linear in two vectors of its ray, by matrices that the path carries (motion_carry). A surface's motion is
@@ -359,8 +359,6 @@ static motion_anchor anchor_choose(walk *w, const walk_position *at, const segme
         ahead.axis = ir_select(f, goes_along, axis, ahead.axis),
         ahead.by = v3_select(t, goes_along, along, d);
     }
-    if (!w->media) /* Without media all segments swing: no motion goes on from vertex to vertex. */
-        return ahead;
     behind.on = *near, kept.by = v3_detach(t, kept.by);
     kept.by = v3_sub(t, kept.by, v3_scale(t, d, v3_dot(t, kept.by, by->g)));
     ir_ref weight_kept = ir_select(f, goes_on(t, at, kept.there), v3_length(t, kept.by), zero);
@@ -521,7 +519,8 @@ static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref so_far = v3_dot(t, v3_sub(t, x.at.o, v->si.p), d);
     ir_ref on = ir_and(f, ends, ir_not(f, flight.collides)),
            shines = ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
-    ir_ref swings = ir_and(f, on, ir_or(f, shines, from_surface));
+    ir_ref same = ir_eq(f, si.shape, v->si.shape);
+    ir_ref swings = ir_and(f, on, ir_or(f, shines, ir_and(f, from_surface, same)));
     x.at.o = v3_select(t, through, ray_offset(t, si.p, si.ng, d), x.at.o);
     x.at.event = ir_add(f, x.at.event, t_u32(t, 1));
     if (w->media)
