@@ -255,13 +255,60 @@ static bool moves_camera_and_hits(const plan *p)
     return p->sensor && p->moves & MOVE_HITS && !p->scene->light_tracing;
 }
 
+/* ---- shapes next to each other ---- */
+
+static bool moves_itself(const plan *p, const render_shape *shape)
+{
+    uint32_t positions =
+        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+    return to_world_requested(p, shape->object) ||
+           (positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE);
+}
+
+/* Whether some part of another shape is in the box of this one, which is made a little larger. */
+static bool has_neighbour(const render_scene *s, const render_shape *shape)
+{
+    const float around = 0.05f;
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, size = 0;
+    const uint32_t first = shape->first_entry_primitive, end = first + shape->primitive_count;
+    for (uint32_t i = first; i < end; i++)
+        for (int k = 0; k < 3; k++) {
+            const float *b = s->primitives.data[i].bounds;
+            low[k] = fminf(low[k], b[k]), high[k] = fmaxf(high[k], b[3 + k]);
+        }
+    for (int k = 0; k < 3; k++)
+        size = fmaxf(size, high[k] - low[k]);
+    for (uint32_t i = 0; i < s->primitives.count; i++) {
+        const float *b = s->primitives.data[i].bounds;
+        bool meets = i < first || i >= end;
+        for (int k = 0; k < 3; k++)
+            meets &= b[k] <= high[k] + around * size && b[3 + k] >= low[k] - around * size;
+        if (meets)
+            return true;
+    }
+    return false;
+}
+
+/* Where paths between two surfaces matter: those of three segments and more. Instances are not asked. */
+static bool moving_shapes_touch(const plan *p)
+{
+    const render_scene *s = p->scene;
+    bool some = false;
+    if (!(p->moves & MOVE_HITS) || s->has_groups || (s->max_depth >= 0 && s->max_depth <= 2))
+        return false;
+    for (uint32_t i = 0; i < s->shapes.count && !some; i++)
+        some = moves_itself(p, &s->shapes.data[i]) && has_neighbour(s, &s->shapes.data[i]);
+    return some;
+}
+
 /* Whether walks are volumetric for the sake of motion alone. Attached paths keep surfaces where they are, so
- * they cannot move with the camera and with surfaces at once. Volumetric walks have both motions, but keep
- * directions at mirrors and smooth glass. */
+ * they cannot move with the camera and with surfaces at once. Volumetric walks have both motions, and where
+ * shapes touch, their gradients settle (docs/theory/moving_geometry.md), but they keep directions at mirrors
+ * and smooth glass. */
 static bool walks_for_motion(const plan *p)
 {
     const render_scene *s = p->scene;
-    if (plan_goes_through(p) || !moves_camera_and_hits(p))
+    if (plan_goes_through(p) || s->light_tracing || !(moves_camera_and_hits(p) || p->touches))
         return false;
     bool others = s->method != METHOD_REPLAY || s->own || s->field || s->mode->polarized || s->disperses,
          hidden = s->hide_emitters || plan_has_nulls(p) || p->media.count > 0;
@@ -365,7 +412,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
                 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
         p->moves |= to_world_is(s, requested[i]) ? MOVE_TO_WORLD : 0u;
     }
-    p->lights_slide = lights_slide(p);
+    p->lights_slide = lights_slide(p), p->touches = moving_shapes_touch(p);
     derive_normals(p);
     p->value_count = p->stored_count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);

@@ -79,6 +79,7 @@ typedef struct plan {
     class_node *sensor; /* where parameters of sensors are wanted, that of the scene's sensor; else NULL. */
     uint32_t *views;    /* Then, by number of the sensor: its record. 0: it is of another class */
     bool turns;         /* some of what is requested turns mirrored or refracted directions */
+    bool touches;       /* a shape that is requested to move is next to another one */
     bool curves;        /* some of what is requested is of a medium that bends rays */
     bool any_request;
     uint32_t *order;    /* primitive of each entry */
@@ -167,8 +168,8 @@ bool plan_has_nulls(const plan *p);
 bool plan_has_media(const plan *p);
 /* Whether its walks go through media, or through surfaces in a straight line. */
 bool plan_goes_through(const plan *p);
-/* Whether its walks are volumetric (walk.volumetric): for that reason, or because camera and surfaces move.
- */
+/* Whether its walks are volumetric (walk.volumetric): for that reason, or because camera and surfaces move,
+ * or surfaces that touch. */
 bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
 bool plan_numbers_by_depth(const plan *p);

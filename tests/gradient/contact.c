@@ -23,7 +23,7 @@ static const double step = 0.01;
 
 static scene_device device;
 static char *folder;
-static const char *parameters[] = {"it.translation", "sensor.translation"};
+static const char *parameters[] = {"it.translation"};
 
 static const char scene_xml[] =
     "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='3'/></integrator>" EYE(
@@ -110,7 +110,7 @@ static void touching_shapes(void **state)
 {
     (void)state;
     bl_scene *scene = scene_device_load(&device, scene_xml, folder);
-    bl_job_desc desc = {.parameters = parameters, .parameter_count = 2, .rays = scene_device_rays()};
+    bl_job_desc desc = {.parameters = parameters, .parameter_count = 1, .rays = scene_device_rays()};
     bl_job *job;
     SCENE_MUST(&device, bl_job_create(device.device, scene, &desc, &job));
     estimate few = gradients(job, 8, BL_EDGES_NONE), many = gradients(job, 128, BL_EDGES_NONE),
