@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * <transform>: 4x4 matrices, row-major, acting on column vectors. Each step multiplies from the left in
  * document order, so the first step is the first to act on a point. */
+#include "base/vector.h"
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -58,14 +59,6 @@ static void multiply_left(const double step[16], double m[16])
     memcpy(m, product, sizeof product);
 }
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    double c[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-    memcpy(out, c, sizeof c);
-}
-
 /* False where the vector has no direction. Scaled first, so that squares neither overflow nor vanish. */
 static bool normalize(double v[3])
 {
@@ -74,7 +67,7 @@ static bool normalize(double v[3])
         return false;
     for (int i = 0; i < 3; i++)
         v[i] /= largest;
-    double length = sqrt(dot(v, v));
+    double length = sqrt(dot3(v, v));
     for (int i = 0; i < 3; i++)
         v[i] /= length;
     return true;
@@ -90,7 +83,7 @@ static bl_result step_rotate(const raw_node *node, double m[16], bl_error *err)
     TRY(vector_parse(node, &zero, axis, err));
     if (!number_parse(angle_text, &angle))
         return number_error(node, angle_text, err);
-    if (!(dot(axis, axis) > 0))
+    if (!(dot3(axis, axis) > 0))
         return scene_error(err, BL_ERROR_SCENE, node->where, "the axis of a <rotate> must not be zero");
     const double degree = 0.017453292519943295;
     double c = cos(angle * degree), s = sin(angle * degree);
@@ -141,11 +134,11 @@ static bl_result step_lookat(const raw_node *node, double m[16], bl_error *err)
                            "invalid <lookat>: origin and target are the same");
     if (!normalize(up))
         any_orthogonal(direction, up);
-    cross(up, direction, left);
-    if (!(dot(left, left) > 1e-20) || !normalize(left))
+    cross3(up, direction, left);
+    if (!(dot3(left, left) > 1e-20) || !normalize(left))
         return scene_error(err, BL_ERROR_SCENE, node->where,
                            "invalid <lookat>: up is parallel to the viewing direction");
-    cross(direction, left, up);
+    cross3(direction, left, up);
     for (int i = 0; i < 3; i++) {
         m[4 * i + 0] = left[i];
         m[4 * i + 1] = up[i];

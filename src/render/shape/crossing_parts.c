@@ -3,6 +3,7 @@
  * (Moeller 1997). A ball meets a plane or another ball in a circle, of which places at equal distances are
  * asked whether they lie within the triangle. */
 #include "render/shape/crossing_parts.h"
+#include "base/vector.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,18 +25,10 @@ static void subtract(const double *a, const double *b, double *out)
         out[k] = a[k] - b[k];
 }
 
-static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross(const double *a, const double *b, double *out)
-{
-    for (int k = 0; k < 3; k++)
-        out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
-}
-
 /* Makes a vector a unit vector. False: it is none. */
 static bool normalize(double v[3], double least)
 {
-    const double length = sqrt(dot(v, v));
+    const double length = sqrt(dot3(v, v));
     for (int k = 0; k < 3 && length > least; k++)
         v[k] /= length;
     return length > least;
@@ -45,8 +38,8 @@ static bool normalize(double v[3], double least)
 static void axes_around(const double *n, double s[3], double t[3])
 {
     const double other[3] = {fabs(n[0]) < fabs(n[1]), fabs(n[0]) >= fabs(n[1]), 0};
-    cross(n, other, s), normalize(s, 0);
-    cross(n, s, t), normalize(t, 0);
+    cross3(n, other, s), normalize(s, 0);
+    cross3(n, s, t), normalize(t, 0);
 }
 
 /* ---- parts ---- */
@@ -241,7 +234,7 @@ static bool normal_of(const crossing_part *a, double out[3])
 {
     double e1[3], e2[3];
     subtract(a->corner[1], a->corner[0], e1), subtract(a->corner[2], a->corner[0], e2);
-    cross(e1, e2, out);
+    cross3(e1, e2, out);
     return normalize(out, 0);
 }
 
@@ -253,7 +246,7 @@ static bool stretch_in_plane(const crossing_part *a, const crossing_part *b, con
     double above[3], to[3], low = INFINITY, high = -INFINITY;
     for (int k = 0; k < 3; k++) {
         subtract(a->corner[k], b->corner[0], to);
-        above[k] = dot(to, n), low = fmin(low, above[k]), high = fmax(high, above[k]);
+        above[k] = dot3(to, n), low = fmin(low, above[k]), high = fmax(high, above[k]);
     }
     if (!(low < 0 && high > 0))
         return false;
@@ -262,7 +255,7 @@ static bool stretch_in_plane(const crossing_part *a, const crossing_part *b, con
         const double from = above[k], end = above[(k + 1) % 3];
         if ((from < 0) == (end < 0))
             continue;
-        const double start = dot(a->corner[k], line), stop = dot(a->corner[(k + 1) % 3], line),
+        const double start = dot3(a->corner[k], line), stop = dot3(a->corner[(k + 1) % 3], line),
                      at = start + (stop - start) * from / (from - end);
         stretch[0] = fmin(stretch[0], at), stretch[1] = fmax(stretch[1], at);
     }
@@ -274,7 +267,7 @@ static double length_of_triangles(const crossing_part *a, const crossing_part *b
     double own[3], other[3], line[3], s[2], t[2];
     if (!normal_of(a, own) || !normal_of(b, other))
         return 0;
-    cross(own, other, line);
+    cross3(own, other, line);
     if (!normalize(line, 1e-6)) /* they are parallel */
         return 0;
     if (!stretch_in_plane(a, b, other, line, s) || !stretch_in_plane(b, a, own, line, t))
@@ -290,7 +283,7 @@ static bool lies_within(const double *p, const crossing_part *b, const double *n
     double e[3], to[3], out[3], sign[3];
     for (int k = 0; k < 3; k++) {
         subtract(b->corner[(k + 1) % 3], b->corner[k], e), subtract(p, b->corner[k], to);
-        cross(e, to, out), sign[k] = dot(out, n);
+        cross3(e, to, out), sign[k] = dot3(out, n);
     }
     return sign[0] >= 0 && sign[1] >= 0 && sign[2] >= 0;
 }
@@ -302,7 +295,7 @@ static double length_on_triangle(const crossing_part *ball, const crossing_part 
     if (!normal_of(b, n))
         return 0;
     subtract(ball->corner[0], b->corner[0], to);
-    const double above = dot(to, n), square = ball->radius * ball->radius - above * above;
+    const double above = dot3(to, n), square = ball->radius * ball->radius - above * above;
     if (!(square > 0))
         return 0;
     axes_around(n, s, t);
@@ -321,7 +314,7 @@ static double length_of_balls(const crossing_part *a, const crossing_part *b)
 {
     double to[3];
     subtract(a->corner[0], b->corner[0], to);
-    const double apart = sqrt(dot(to, to)), r = a->radius,
+    const double apart = sqrt(dot3(to, to)), r = a->radius,
                  middle = (apart * apart + r * r - b->radius * b->radius) / (2 * apart);
     return apart > 0 && fabs(middle) < r ? 2 * pi * sqrt(r * r - middle * middle) : 0;
 }

@@ -8,6 +8,7 @@
  * tube is sampled uniformly in area (2 pi r |a|).
  *
  * The choice between the two roots is detached. The root itself is differentiated (cylinder_follow). */
+#include "base/vector.h"
 #include "render/shape/area.h"
 #include "render/shape/silhouette.h"
 
@@ -25,8 +26,6 @@ enum cylinder_word {
 enum { ENTRY_AXIS = 3, ENTRY_RADIUS = 6, ENTRY_INVERSE };
 
 /* ---- loading ---- */
-
-static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 /* The first two axes of a right-handed frame around the unit vector n, the same as frame_around gives. */
 static void frame_axes(const double n[3], double s[3], double t[3])

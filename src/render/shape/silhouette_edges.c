@@ -8,6 +8,7 @@
  * An edge weighs its length times the share of directions for which it lies on a silhouette: the angle by
  * which the surface bends, over pi; a curve where normals turn away weighs as its face is long, times the
  * angle between the normals. */
+#include "base/vector.h"
 #include "render/plan_internal.h"
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
@@ -90,8 +91,6 @@ static int by_place(const void *a, const void *b)
     return x->face < y->face ? -1 : x->face > y->face;
 }
 
-static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 bool silhouette_into_face(const float *from, const float *to, const float *opposite, double out[3])
 {
     double along[3], aside[3], rounding = 0;
@@ -100,10 +99,10 @@ bool silhouette_into_face(const float *from, const float *to, const float *oppos
         aside[k] = (double)opposite[k] - (double)from[k];
         rounding = fmax(rounding, ROUNDING * fmax(fabs((double)from[k]), fabs((double)to[k])));
     }
-    double share = dot(aside, along) / dot(along, along);
+    double share = dot3(aside, along) / dot3(along, along);
     for (int k = 0; k < 3; k++)
         out[k] = aside[k] - share * along[k];
-    double length = sqrt(dot(out, out));
+    double length = sqrt(dot3(out, out));
     for (int k = 0; k < 3; k++)
         out[k] /= length;
     return length > rounding && isfinite(length);
@@ -146,7 +145,7 @@ static double bend(const edge_mesh *m, const edge_use *a, const edge_use *b)
     double x[3], y[3];
     bool both = into_face(m, a, x) && into_face(m, b, y);
     BL_ASSERT(both, "faces without area are left out before");
-    double turn = 1 - acos(fmin(fmax(dot(x, y), -1), 1)) / pi;
+    double turn = 1 - acos(fmin(fmax(dot3(x, y), -1), 1)) / pi;
     return turn < FLAT ? 0 : turn;
 }
 
@@ -184,7 +183,7 @@ static double spread(const edge_mesh *m, const uint32_t *v)
         for (int k = 0; k < 3; k++)
             a[k] = (double)normals[3 * (size_t)v[i] + (size_t)k],
             b[k] = (double)normals[3 * (size_t)v[(i + 1) % 3] + (size_t)k];
-        least = fmin(least, dot(a, b) / sqrt(dot(a, a) * dot(b, b)));
+        least = fmin(least, dot3(a, b) / sqrt(dot3(a, a) * dot3(b, b)));
     }
     double most = acos(fmax(least, -1)) / pi;
     return most < FLAT ? 0 : most;
@@ -199,7 +198,7 @@ static void find_turns(edge_mesh *m, silhouette_pieces *out)
         for (int k = 0; k < 3; k++)
             along[k] = (double)position(m, v[1])[k] - (double)position(m, v[0])[k],
             to[k] = (double)position(m, v[2])[k] - (double)position(m, v[0])[k];
-        double square = dot(along, along) * dot(to, to) - dot(along, to) * dot(along, to);
+        double square = dot3(along, along) * dot3(to, to) - dot3(along, to) * dot3(along, to);
         array_push(&out->all, ((silhouette_piece){{v[0], v[1], v[2], EDGE_TURNS,
                                                    edge_face(m->first_primitive + face, 0, false)},
                                                   .weight = share * pow(fmax(square, 0), 0.25),

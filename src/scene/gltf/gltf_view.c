@@ -4,6 +4,7 @@
  * Both look along -z of their node, with +y up. Sensors and spots of a scene look along +z, with +x to the
  * left. Lights are those of KHR_lights_punctual: candela become intensity, lux irradiance, and nits of
  * emissive surfaces radiance, one to one. */
+#include "base/vector.h"
 #include "scene/gltf/gltf.h"
 
 #include <math.h>
@@ -14,11 +15,9 @@ enum { RESOLUTION_USUAL = 512, RESOLUTION_MOST = 65536, SAMPLES_USUAL = 64 };
 
 static const double degrees = 57.295779513082320877;
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 static bool normalise(double v[3])
 {
-    const double length = sqrt(dot(v, v));
+    const double length = sqrt(dot3(v, v));
     for (int k = 0; k < 3; k++)
         v[k] /= length;
     return length > 0 && isfinite(length);

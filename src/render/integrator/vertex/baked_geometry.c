@@ -11,6 +11,7 @@
  *
  * Two triangles (a, b, c), (a, c, d) with a + c = b + d are one parallelogram: coordinates (r, s) along b - a
  * and d - a, the first triangle where r >= s. */
+#include "base/vector.h"
 #include "render/integrator/vertex/vertex.h"
 
 typedef struct facet {
@@ -21,14 +22,6 @@ typedef struct facet {
 typedef struct hit_state {
     ir_ref t, entry, u, v;
 } hit_state;
-
-static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross3(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2],
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
 
 static void entry_vectors(const uint32_t *entry, double v0[3], double e1[3], double e2[3])
 {
