@@ -257,36 +257,33 @@ static bool moves_camera_and_hits(const plan *p)
 
 /* ---- shapes next to each other ---- */
 
-static bool moves_itself(const plan *p, const render_shape *shape)
+static bool boxes_meet(const float a[6], const float b[6])
 {
-    uint32_t positions =
-        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
-    return to_world_requested(p, shape->object) ||
-           (positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE);
+    bool meet = true;
+    for (int k = 0; k < 3; k++)
+        meet &= a[k] <= b[3 + k] && b[k] <= a[3 + k];
+    return meet;
 }
 
-/* Whether some part of another shape is in the box of this one, which is made a little larger. */
-static bool has_neighbour(const render_scene *s, const render_shape *shape)
+/* Whether some part of another shape is in the box of shape `index`, which is made a little larger. bounds:
+ * of each shape. */
+static bool has_neighbour(const render_scene *s, const float (*bounds)[6], uint32_t index)
 {
     const float around = 0.05f;
-    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, size = 0;
-    const uint32_t first = shape->first_entry_primitive, end = first + shape->primitive_count;
-    for (uint32_t i = first; i < end; i++)
-        for (int k = 0; k < 3; k++) {
-            const float *b = s->primitives.data[i].bounds;
-            low[k] = fminf(low[k], b[k]), high[k] = fmaxf(high[k], b[3 + k]);
-        }
+    float own[6], size = 0;
+    memcpy(own, bounds[index], sizeof own);
     for (int k = 0; k < 3; k++)
-        size = fmaxf(size, high[k] - low[k]);
-    for (uint32_t i = 0; i < s->primitives.count; i++) {
-        const float *b = s->primitives.data[i].bounds;
-        bool meets = i < first || i >= end;
-        for (int k = 0; k < 3; k++)
-            meets &= b[k] <= high[k] + around * size && b[3 + k] >= low[k] - around * size;
-        if (meets)
-            return true;
+        size = fmaxf(size, own[3 + k] - own[k]);
+    for (int k = 0; k < 3; k++)
+        own[k] -= around * size, own[3 + k] += around * size;
+    bool found = false;
+    for (uint32_t i = 0; i < s->shapes.count && !found; i++) {
+        const render_shape *other = &s->shapes.data[i];
+        bool near = i != index && boxes_meet(own, bounds[i]);
+        for (uint32_t j = 0; near && j < other->primitive_count && !found; j++)
+            found = boxes_meet(own, s->primitives.data[other->first_entry_primitive + j].bounds);
     }
-    return false;
+    return found;
 }
 
 /* Where paths between two surfaces matter: those of three segments and more. Instances are not asked. */
@@ -296,8 +293,13 @@ static bool moving_shapes_touch(const plan *p)
     bool some = false;
     if (!(p->moves & MOVE_HITS) || s->has_groups || (s->max_depth >= 0 && s->max_depth <= 2))
         return false;
+    float(*bounds)[6] = memory_need((s->shapes.count + 1) * sizeof *bounds);
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        render_shape_bounds(s, &s->shapes.data[i], bounds[i]);
     for (uint32_t i = 0; i < s->shapes.count && !some; i++)
-        some = moves_itself(p, &s->shapes.data[i]) && has_neighbour(s, &s->shapes.data[i]);
+        some =
+            shape_motion_requested(p, &s->shapes.data[i]) && has_neighbour(s, (const float(*)[6])bounds, i);
+    memory_free(bounds);
     return some;
 }
 

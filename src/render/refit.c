@@ -87,12 +87,6 @@ static void add_rounds(lists *l, const tree *trees, uint32_t tree_count)
     }
 }
 
-static void join(float into[6], const float box[6])
-{
-    for (int k = 0; k < 3; k++)
-        into[k] = fminf(into[k], box[k]), into[3 + k] = fmaxf(into[3 + k], box[3 + k]);
-}
-
 /* For every child that is a leaf: the box of those of its primitives that are no triangles. */
 static void add_fixed(lists *l, uint32_t slots)
 {
@@ -110,7 +104,7 @@ static void add_fixed(lists *l, uint32_t slots)
             const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
             if (primitive->entry[BVH_ENTRY_KIND] != SHAPE_TRIANGLES &&
                 !to_world_requested(p, p->scene->shapes.data[primitive->entry[BVH_ENTRY_SHAPE]].object))
-                join(box, primitive->bounds);
+                render_join_box(box, primitive->bounds);
         }
         memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
     }
@@ -382,7 +376,7 @@ static void triangle_bounds(const uint32_t *words, const plan *p, const render_p
         memcpy(v, words + mesh[MESH_POSITIONS] + 3 * (size_t)face[k], sizeof v);
         const float point[6] = {v[0], v[1], v[2], v[0], v[1], v[2]};
         if (k)
-            join(bounds, point);
+            render_join_box(bounds, point);
         else
             memcpy(bounds, point, sizeof point);
     }
@@ -406,7 +400,7 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
                    sizeof *bounds);
         else
             memcpy(bounds[i], primitive->bounds, sizeof *bounds);
-        join(whole, bounds[i]);
+        render_join_box(whole, bounds[i]);
     }
     bl_result r = bvh_build_within((const float(*)[6])bounds, g->count, BVH_LEAF_MAX,
                                    plan_group_bvh(p, group)->depth, out, err);

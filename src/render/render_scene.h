@@ -289,6 +289,10 @@ extern const plugin_registry render_registry; /* registry.c */
 bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
 void render_map_box(const float m[12], const float box[6], float out[6]);
+/* Makes a box hold another one, too. */
+void render_join_box(float into[6], const float box[6]);
+/* The box of all primitives of a shape; of none, least is infinity and most is -infinity. */
+void render_shape_bounds(const render_scene *s, const render_shape *shape, float out[6]);
 
 /* ---- scene_structure.c ---- */
 

@@ -79,10 +79,18 @@ static bl_result place_all(render_scene *s, bl_error *err)
 
 /* ---- hierarchies ---- */
 
-static void join(float into[6], const float box[6])
+void render_join_box(float into[6], const float box[6])
 {
     for (int k = 0; k < 3; k++)
         into[k] = fminf(into[k], box[k]), into[3 + k] = fmaxf(into[3 + k], box[3 + k]);
+}
+
+void render_shape_bounds(const render_scene *s, const render_shape *shape, float out[6])
+{
+    for (int k = 0; k < 3; k++)
+        out[k] = INFINITY, out[3 + k] = -INFINITY;
+    for (uint32_t i = 0; i < shape->primitive_count; i++)
+        render_join_box(out, s->primitives.data[shape->first_entry_primitive + i].bounds);
 }
 
 /* Over some primitives, or, where member is NULL, over all. */
@@ -93,7 +101,7 @@ static bl_result build_over(render_scene *s, const uint32_t *member, uint32_t co
     float(*bounds)[6] = memory_need((size_t)(count + 1) * sizeof *bounds);
     for (uint32_t i = 0; i < count; i++) {
         memcpy(bounds[i], s->primitives.data[member ? member[i] : i].bounds, sizeof *bounds);
-        join(whole, bounds[i]);
+        render_join_box(whole, bounds[i]);
     }
     bl_result r = bvh_build((const float(*)[6])bounds, count, BVH_LEAF_MAX, bvh, err);
     for (uint32_t i = 0; member && r == BL_OK && i < count; i++)
@@ -169,7 +177,7 @@ static bl_result build_outer(render_scene *s, float whole[6], bl_error *err)
         const render_instance *i = &s->instances.data[k];
         render_map_box(i->to_world, s->groups.data[i->group].bounds, bounds[k]);
         if (!i->hidden)
-            join(whole, bounds[k]);
+            render_join_box(whole, bounds[k]);
     }
     bl_result r = bvh_build((const float(*)[6])bounds, s->instances.count, 1, &s->bvh, err);
     memory_free(bounds);

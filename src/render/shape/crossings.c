@@ -41,13 +41,11 @@ typedef ARRAY(shape_box) shape_boxes;
 
 static shape_box box_of(const render_scene *s, uint32_t index)
 {
-    const render_shape *shape = &s->shapes.data[index];
-    shape_box box = {index, {INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, 0, 0};
-    for (uint32_t i = 0; i < shape->primitive_count; i++) {
-        const float *b = s->primitives.data[shape->first_entry_primitive + i].bounds;
-        for (int k = 0; k < 3; k++)
-            box.low[k] = fmin(box.low[k], (double)b[k]), box.high[k] = fmax(box.high[k], (double)b[3 + k]);
-    }
+    shape_box box = {.shape = index};
+    float bounds[6];
+    render_shape_bounds(s, &s->shapes.data[index], bounds);
+    for (int k = 0; k < 3; k++)
+        box.low[k] = (double)bounds[k], box.high[k] = (double)bounds[3 + k];
     double most = 0;
     for (int k = 0; k < 3; k++) {
         most = fmax(most, fmax(fabs(box.low[k]), fabs(box.high[k])));
@@ -146,16 +144,13 @@ static void end(search *x, shape_boxes *boxes)
     array_free(boxes);
 }
 
-static bool is_sampled(enum shape_kind kind)
-{
-    return kind == SHAPE_TRIANGLES || kind == SHAPE_DISK || kind == SHAPE_SPHERE || kind == SHAPE_CYLINDER;
-}
-
-/* Ellipsoids let light through, mostly, and are not asked. */
 static bool is_left(enum shape_kind kind)
 {
     return kind == SHAPE_LINEAR_CURVE || kind == SHAPE_BSPLINE || kind == SHAPE_SDF;
 }
+
+/* Ellipsoids let light through, mostly, and are not asked. */
+static bool is_sampled(enum shape_kind kind) { return !is_left(kind) && kind != SHAPE_ELLIPSOID; }
 
 void shapes_find_left_crossings(const render_scene *s, bool *has)
 {
@@ -170,8 +165,8 @@ void shapes_find_left_crossings(const render_scene *s, bool *has)
         for (uint32_t j = i + 1; j < boxes.count; j++) {
             const shape_box *a = &boxes.data[i], *b = &boxes.data[j];
             const enum shape_kind kind[2] = {s->shapes.data[a->shape].kind, s->shapes.data[b->shape].kind};
-            bool asked = (is_left(kind[0]) && (is_left(kind[1]) || is_sampled(kind[1]))) ||
-                         (is_left(kind[1]) && is_sampled(kind[0])),
+            bool asked = (is_left(kind[0]) || is_left(kind[1])) && kind[0] != SHAPE_ELLIPSOID &&
+                         kind[1] != SHAPE_ELLIPSOID,
                  known = has[a->shape] && has[b->shape];
             if (asked && !known && may_cross(&x, a, b) && shapes_cross(&x, a, b))
                 has[a->shape] = has[b->shape] = true;

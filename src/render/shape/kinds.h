@@ -227,6 +227,13 @@ vec3 kind_point(tracer *t, ir_ref word);
  */
 uint32_t shape_put_words(render_scene *s, const void *data, size_t bytes);
 
+/* The record (enum shape_word) of the shape that an entry belongs to. */
+static inline ir_ref shape_of_entry(tracer *t, ir_ref entry)
+{
+    ir_ref words = ir_mul(t->f, t_word(t, entry, BVH_ENTRY_SHAPE), t_u32(t, SHAPE_WORDS));
+    return ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_SHAPES), words);
+}
+
 /* ---- shape/mesh.c ---- */
 
 /* Adds the mesh to the scene as the last shape, and frees it in any case. make_normals: vertex normals are
@@ -330,6 +337,9 @@ bool to_world_is(const render_scene *s, uint32_t parameter);
 uint32_t to_world_said_by(const render_scene *s, uint32_t parameter); /* the to_world of that; PLAN_NONE */
 bool to_world_requested(const plan *p, const scene_object *o);        /* or a part of its pose */
 bool to_world_twice(const plan *p, const scene_object *o);            /* both are */
+/* Whether requested parameters move the vertices of a mesh; that, or the shape as a whole. */
+bool shape_vertices_requested(const plan *p, const render_shape *shape);
+bool shape_motion_requested(const plan *p, const render_shape *shape);
 /* Whether a shape or instance of the plan moves when this parameter changes. */
 bool to_world_follows(const plan *p, uint32_t parameter);
 bool to_world_moves_levels(const plan *p);  /* whether to_world of some instance is requested */

@@ -68,7 +68,7 @@ static ir_ref piece_turns(tracer *t, ir_ref edge)
     return ir_eq(t->f, t_word(t, edge, EDGE_OTHER), t_u32(t, EDGE_TURNS));
 }
 
-static ir_ref crosses(tracer *t, const silhouette_place *at)
+ir_ref silhouette_crosses(tracer *t, const silhouette_place *at)
 {
     return ir_eq(t->f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, CARRIER_CROSSES));
 }
@@ -121,7 +121,7 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
         join(t, branch, &own, &s);
     }
     if (t->plan->edge_crossings) {
-        ir_ref branch = ir_if(f, crosses(t, at));
+        ir_ref branch = ir_if(f, silhouette_crosses(t, at));
         silhouette_point own = silhouette_crossing(t, edge_of(t, at), o, at->along);
         ir_else(f);
         ir_endif(f);
@@ -173,7 +173,7 @@ silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3
         join_sides(t, branch, &own, &s);
     }
     if (t->plan->edge_crossings) {
-        ir_ref branch = ir_if(f, crosses(t, at));
+        ir_ref branch = ir_if(f, silhouette_crosses(t, at));
         silhouette_sides own = silhouette_crossing_sides(t, edge, o, at->along);
         join_sides(t, branch, &own, &s);
         for (int i = 0; i < 2; i++)
@@ -269,7 +269,7 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpo
         p = v3_phi(t, branch, own, p);
     }
     if (t->plan->edge_crossings) {
-        ir_ref branch = ir_if(f, crosses(t, at));
+        ir_ref branch = ir_if(f, silhouette_crosses(t, at));
         vec3 own = silhouette_crossing_moved(t, edge_of(t, at), level, stays);
         ir_else(f);
         ir_endif(f);

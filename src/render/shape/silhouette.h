@@ -96,6 +96,9 @@ typedef struct silhouette_place {
  * and edge, which are discrete, and the number along the edge. */
 silhouette_place silhouette_choose(tracer *t, ir_ref cell, const ir_ref u[3], ir_ref *density);
 
+/* bool: the place is on a curve in which two shapes go through each other. Where plan.edge_crossings. */
+ir_ref silhouette_crosses(tracer *t, const silhouette_place *at);
+
 /* What is there, seen from a viewpoint. Points and vectors are in the world. */
 typedef struct silhouette_point {
     ir_ref there;  /* bool: there is such a point */

@@ -426,8 +426,7 @@ silhouette_sides silhouette_crossing_sides(tracer *t, ir_ref edge, vec3 viewpoin
 static vec3 surface_moved(tracer *t, const crossing_side *s, ir_ref level, vec3 p)
 {
     ir_func *f = t->f;
-    ir_ref words = ir_mul(f, t_word(t, s->entry, BVH_ENTRY_SHAPE), t_u32(t, SHAPE_WORDS)),
-           shape = ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES), words);
+    ir_ref shape = shape_of_entry(t, s->entry);
     if (t->plan->moves & MOVE_POSITIONS && t->plan->scene->kind_used[SHAPE_TRIANGLES]) {
         ir_ref branch = ir_if(f, ir_not(f, ir_or(f, s->tube, ir_or(f, s->round, s->disk))));
         vec3 own = ir_is_none(level) ? p : v3_point_by_map(t, level, LEVEL_TO_GROUP, p), v[3];

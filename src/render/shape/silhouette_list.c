@@ -28,11 +28,9 @@ static double round_length(const render_shape *shape) { return sqrt(4 * pi * fma
 static void find_pieces(const plan *p, const render_shape *shape, silhouette_pieces *found)
 {
     const shape_kind_class *kind = shape_kinds[shape->kind];
-    uint32_t positions =
-        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
-    bool bends = positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE;
     if (shape->kind == SHAPE_TRIANGLES)
-        silhouette_find_edges(&(silhouette_words){p->words.data, p->geometry}, shape, bends, found);
+        silhouette_find_edges(&(silhouette_words){p->words.data, p->geometry}, shape,
+                              shape_vertices_requested(p, shape), found);
     else if (kind->silhouette_pieces)
         kind->silhouette_pieces(p->scene, shape, found);
     else
@@ -91,14 +89,6 @@ typedef struct carriers {
     shape_crossings crossings;
 } carriers;
 
-static bool moves(const plan *p, const render_shape *shape)
-{
-    uint32_t positions =
-        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
-    return (positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE) ||
-           to_world_requested(p, shape->object);
-}
-
 /* other: the shape that shape `index` goes through, or itself. */
 static void add_carrier(plan *p, carriers *c, uint32_t list, uint32_t index, uint32_t other,
                         uint32_t instance)
@@ -106,7 +96,7 @@ static void add_carrier(plan *p, carriers *c, uint32_t list, uint32_t index, uin
     const render_shape *shapes = p->scene->shapes.data;
     const render_instance *at = instance == PLAN_NONE ? NULL : &p->scene->instances.data[instance];
     double length = c->edges.data[list].total;
-    bool moving = moves(p, &shapes[index]) || moves(p, &shapes[other]) ||
+    bool moving = shape_motion_requested(p, &shapes[index]) || shape_motion_requested(p, &shapes[other]) ||
                   (at && at->object && to_world_requested(p, at->object));
     length *= (at ? scale_of(at) : 1) * (moving ? 1 : STATIONARY) *
               fmax(scene_number(shapes[index].object, "silhouette_sampling_weight"),

@@ -69,6 +69,18 @@ bool to_world_requested(const plan *p, const scene_object *o)
     return place && (wanted(p, place->to_world) || is_posed(p, place));
 }
 
+bool shape_vertices_requested(const plan *p, const render_shape *shape)
+{
+    uint32_t positions =
+        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+    return positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE;
+}
+
+bool shape_motion_requested(const plan *p, const render_shape *shape)
+{
+    return shape_vertices_requested(p, shape) || to_world_requested(p, shape->object);
+}
+
 bool to_world_twice(const plan *p, const scene_object *o)
 {
     const render_place *place = to_world_place(p->scene, o);

@@ -80,8 +80,6 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
                              const boundary_wish *wish);
 /* Random numbers of a boundary segment, apart from those of any path. which: 0, 1, .. */
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which);
-/* bool: the point is on a curve in which two shapes go through each other. Where plan.edge_crossings. */
-ir_ref boundary_crosses(walk *w, const boundary_point *b);
 /* The point beside the edge on the side without the surface, at the distance `offset`. */
 vec3 boundary_beside(walk *w, const boundary_point *b);
 

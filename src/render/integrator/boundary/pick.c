@@ -114,11 +114,6 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     return out;
 }
 
-ir_ref boundary_crosses(walk *w, const boundary_point *b)
-{
-    return ir_eq(w->t.f, t_word(&w->t, b->place.carrier, CARRIER_KIND), t_u32(&w->t, CARRIER_CROSSES));
-}
-
 vec3 boundary_beside(walk *w, const boundary_point *b)
 {
     return v3_add(&w->t, b->p, v3_scale(&w->t, b->n, b->offset));

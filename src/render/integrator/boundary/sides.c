@@ -50,7 +50,7 @@ static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
     ir_func *f = t->f;
     ir_ref mesh = ir_eq(f, t_word(t, b->place.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
     if (w->plan->edge_crossings)
-        mesh = ir_or(f, mesh, boundary_crosses(w, b));
+        mesh = ir_or(f, mesh, silhouette_crosses(t, &b->place));
     ir_ref far = ir_add(f, v3_length(t, b->p), v3_length(t, v3_sub(t, b->p, from)));
     ir_ref least = ir_mul(f, ir_add(f, t_f32(t, 1), far), t_f32(t, ROUNDING));
     return plan_goes_through(w->plan) ? b->offset

@@ -111,11 +111,7 @@ static ir_ref is_triangle(tracer *t, ir_ref entry)
                                                       : ir_bool(t->f, false);
 }
 
-static ir_ref data_of(tracer *t, ir_ref entry)
-{
-    ir_ref shape = ir_mul(t->f, t_word(t, entry, BVH_ENTRY_SHAPE), t_u32(t, SHAPE_WORDS));
-    return t_word(t, ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape), SHAPE_DATA);
-}
+static ir_ref data_of(tracer *t, ir_ref entry) { return t_word(t, shape_of_entry(t, entry), SHAPE_DATA); }
 
 static void step_entries(tracer *t, ir_ref record, ir_ref id)
 {
@@ -179,7 +175,7 @@ static box solid_box(tracer *t, ir_ref index, const box *triangle)
     ir_ref entry = entry_at(t, index);
     if (!to_world_solids_move(t->plan))
         return *triangle;
-    ir_ref to_world = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD),
+    ir_ref to_world = t_word(t, shape_of_entry(t, entry), SHAPE_TO_WORLD),
            solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, to_world, t_u32(t, 0)));
     ir_ref number = work_word(t, ir_add(f, work_header(t, REFIT_NUMBERS), index), 0);
     /* Records of other kinds have no such word, so word 0 is read instead. */

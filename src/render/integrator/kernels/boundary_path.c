@@ -25,10 +25,10 @@ static boundary_segment side_of(walk *w, const walk_vertex *v, const boundary_si
     walk_hit hit = s->hit[k];
     ir_ref held = hit.valid;
     if (local_volume_wanted(w)) {
-        ir_ref shines =
-            ir_ne(f, t_word(t, walk_shape_of(t, hit.entry), SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
-        ir_ref same = ir_eq(f, walk_shape_of(t, hit.entry), v->si.shape);
-        ir_ref swings = ir_or(f, shines, w->media ? ir_and(f, same, ir_not(f, v->flight.collides)) : same);
+        ir_ref shape = shape_of_entry(t, hit.entry),
+               shines = ir_ne(f, t_word(t, shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)),
+               on = w->media ? ir_not(f, v->flight.collides) : ir_bool(f, true),
+               swings = local_volume_swings(w, on, v->si.shape, shape, shines);
         held = ir_and(f, held, swings), hit.slides = ir_not(f, shines);
     }
     return (boundary_segment){.x = x, .y = boundary_hit_moved(w, &hit), .y_far = ir_not(f, held)};
@@ -88,11 +88,12 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = boundary_scattered(w, &v, b.d);
     walk_position at = boundary_behind(w, &p.at, &v, b.d);
-    if (edges_light_shared(w->plan->scene))
-        at.delta = has_all(w, &led),
+    if (edges_light_shared(w->plan->scene)) {
+        at.delta = has_all(w, &led);
         at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
-    if (edges_light_shared(w->plan->scene) && w->plan->edge_crossings) /* no light sees these as an edge */
-        at.delta = ir_or(f, at.delta, boundary_crosses(w, &b));
+        if (w->plan->edge_crossings) /* no light sees these as an edge */
+            at.delta = ir_or(f, at.delta, silhouette_crosses(t, &b.place));
+    }
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, s.seen);
     ir_ref weight =

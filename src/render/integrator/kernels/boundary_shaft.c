@@ -97,7 +97,7 @@ static shaft trace_shaft(walk *w, vec3 o, vec3 d, ir_ref when)
                      .last = t_f32(t, 0),
                      .surface = ir_bool(f, false),
                      .end = t_f32(t, 0),
-                     .shape = walk_shape_of(t, walk_no_entry(t))};
+                     .shape = shape_of_entry(t, walk_no_entry(t))};
     loop_state state = {0}, next = {0};
     state_shaft(w, &state, &x);
     ir_ref loop = state_loop(f, &state);
@@ -206,7 +206,7 @@ static onlooker find_onlooker(walk *w, walk *blind, ir_ref sample, ir_ref u, con
     x.v.si = (interaction){.p = link->point,
                            .ng = none,
                            .valid = ir_bool(f, false),
-                           .shape = walk_shape_of(t, walk_no_entry(t))};
+                           .shape = shape_of_entry(t, walk_no_entry(t))};
     x.v.flight.collides = ir_bool(f, true);
     if (!some_before(w))
         return x;
@@ -306,8 +306,8 @@ static walk_position position_toward(walk *w, walk *blind, const onlooker *x, co
         walk_vertex v = x->vertex;
         ir_ref shines = ir_and(f, ir_not(f, y->inside),
                                ir_ne(f, t_word(t, shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
-        ir_ref same = ir_eq(f, shape, x->v.si.shape), both = ir_and(f, x->on_surface, ir_not(f, y->inside));
-        ir_ref swings = ir_or(f, shines, ir_and(f, same, both));
+        ir_ref both = ir_and(f, x->on_surface, ir_not(f, y->inside)),
+               swings = local_volume_swings(w, both, x->v.si.shape, shape, shines);
         v.local_volume.next_reach = ir_select(f, swings, v3_length(t, v3_sub(t, y->p, from)), t_f32(t, -1));
         v.local_volume.next_target = ir_select(f, shines, shape, t_u32(t, 0));
         v.through = v.sample.delta = ir_bool(f, false);

@@ -71,7 +71,7 @@ ellipsoid_visit ellipsoids_next(walk *w, const ellipsoid_ray *r)
                           ir_mul(f, index, t_u32(t, BVH_ENTRY_WORDS)));
     ellipsoid_visit v = {
         .there = ir_and(f, hit, ir_eq(f, t_word(t, entry, BVH_ENTRY_KIND), ellipsoid)),
-        .hit = {.data = t_word(t, walk_shape_of(t, entry), SHAPE_DATA),
+        .hit = {.data = t_word(t, shape_of_entry(t, entry), SHAPE_DATA),
                 .number = t_word(t, entry, BVH_ENTRY_PRIMITIVE),
                 .o = v3_detach(t, at->o),
                 .d = v3_detach(t, at->d)},

@@ -174,7 +174,7 @@ static ir_ref step_polarized(walk *w, forward_state *p)
         of.emitted =
             with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));
     for (int k = 0; k < 4; k++)
-        row[k] = throughput_where(w, &p->b, 0, p->b.row[k]);
+        row[k] = throughput_where(w, p->b.zeros, 0, p->b.row[k]);
     throughput_fly(w, &v, &p->b);
     polarized_row(w, &walked, p->b.row, decided);
     passage onward = throughput_pass_polarized(w, p->at.depth, &v, decided, walked.basis,

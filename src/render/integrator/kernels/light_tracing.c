@@ -76,12 +76,12 @@ static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v
     color for_sensor, for_sample;
     const uint32_t n = t->channels;
     ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST];
-    color onward = sums_over(t, &p->sums, v->for_sample);
+    color onward = throughput_where(w, p->b.zeros, 0, sums_over(t, &p->sums, v->for_sample));
     light_values(w, v, true, &for_sensor, &for_sample);
     for (uint32_t c = 0; c < t->channels; c++) {
         outputs[c] = for_sensor.c[c], outputs[n + c] = for_sample.c[c];
         seeds[c] = ir_select(f, v->splat.there, ir_mul(f, seed.c[c], v->scale), t_f32(t, 0)),
-        seeds[n + c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), onward.c[c], t_f32(t, 0));
+        seeds[n + c] = onward.c[c];
     }
     ir_if(f, ir_and(f, p->phase, ir_and(f, v->v.si.valid, ir_not(f, v->begins))));
     ad_backward(f, outputs, seeds, 2 * n, NULL, NULL, 0);
@@ -94,12 +94,9 @@ static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v
 static void adjoint_flight_of_light(walk *w, const light_state *p, const light_vertex *v)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
     arrivals none = {0};
-    color to_come = sums_L(t, &p->sums), missing = sums_M(t, &p->sums);
-    for (uint32_t c = 0; c < t->channels; c++)
-        missing.c[c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
-    flight_adjoint(w, &v->v.flight, p->phase, to_come, missing, &none);
+    color missing = throughput_where(w, p->b.zeros, 0, sums_M(t, &p->sums));
+    flight_adjoint(w, &v->v.flight, p->phase, sums_L(t, &p->sums), missing, &none);
 }
 
 /* seed: adjoint of the splat, times the throughput. */

@@ -369,15 +369,12 @@ bl_result kernel_tape(walk *w, ir_module *m)
 static void reverse_flight(walk *w, const tape_vertex *x, color dL, ir_ref there, color *incoming)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
     const walk_flight *fl = &x->v.flight;
     arrivals none = {0};
     color before = color_mul(t, x->whole, dL),
           missing = color_mul(t, before, color_mul(t, fl->weight, *incoming)),
-          passed = throughput_flown(w, &x->v), to_come;
-    for (uint32_t c = 0; c < t->channels; c++)
-        to_come.c[c] = ir_select(f, ir_eq(f, fl->zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
-    flight_adjoint(w, fl, there, to_come, missing, &none);
+          passed = throughput_flown(w, &x->v);
+    flight_adjoint(w, fl, there, throughput_where(w, fl->zeros, 0, missing), missing, &none);
     *incoming = color_mul(t, passed, *incoming);
     if (!emission_any(w))
         return;
@@ -430,7 +427,7 @@ bl_result kernel_tape_adjoint(walk *w, ir_module *m)
     ir_ref zero = t_u32(t, 0), one = t_u32(t, 1);
     /* sample; number of vertices that are left, or 0 where a path begins; radiance that arrives; where paths
      * are attached, the adjoint of the ray that goes on */
-    const uint32_t n = t->channels, width = w->motion->chains ? (w->attaches ? 7 : 6) : 0;
+    const uint32_t n = t->channels, width = w->motion->chains ? ray_width(w) : 0;
     ir_ref state[2 + COLOR_MOST + RAY_MOST] = {l.first, zero}, nothing = t_f32(t, 0);
     memcpy(state + 2, none.c, sizeof none.c);
     for (uint32_t k = 0; k < width; k++)

@@ -110,7 +110,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before = ir_select(f, usable, before, t_f32(t, 1));
     if ((w->moves & MOVE_TO_WORLD)) {
         tracer reads = walk_differentiated(w);
-        ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, walk_shape_of(t, here->entry));
+        ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, shape_of_entry(t, here->entry));
         carried_with_shape(&reads, shape,
                            w->plan->scene->has_groups
                                ? ir_select(f, follows, v->local_surface.next.level, here->level)

@@ -8,14 +8,14 @@
  *     place, the derivative would lose the light of a medium that grows: the derivative of an integral has a
  *     part for where the integral ends.
  *   - A segment between surfaces of one shape, or from anywhere to a light, holds the point at its end and
- * swings about that point as its beginning moves: its direction is computed again, and so is the measure
+ *     swings about it as its beginning moves: its direction is computed again, and so is the measure
  *     |cos| / r^2. Light sampling holds the same point. If the surface there shines and moves by its
  *     to_world, the point goes along with its shape instead, in both.
- *   - A segment that begins or ends at a collision, or goes to another shape, keeps its direction instead, so
- * that what is at its end moves as well: a collision by its share, a surface by sliding. If collisions were
- * held in place, the direction to a neighbour at distance r would turn by 1 / r. Collisions often have near
- * neighbours: the mean of 1 / r over the distance to the next has no bound. Nor has it near the line where
- * two shapes touch. So motion goes on from vertex to vertex, and ends where a segment swings.
+ *   - Any other segment keeps its direction, and what is at its end moves: a collision by its share, a
+ *     surface by sliding. Such a segment begins or ends at a collision, or goes from one shape to another.
+ *     If its end were held, its direction would turn by 1 / r. Collisions often have near neighbours, and so
+ *     have points near the line where two shapes touch: the mean of 1 / r has no bound there. So motion goes
+ *     on from vertex to vertex, and ends where a segment swings.
  *
  * Motion that goes on is linear in what began it, so nothing has to be visited twice. The camera's motion is
  * linear in two vectors of its ray, by matrices that the path carries (motion_carry). A surface's motion is
@@ -39,6 +39,12 @@
 bool local_volume_wanted(const walk *w)
 {
     return w->volumetric && walk_tracks(w) && plan_moves_segments(w->plan);
+}
+
+ir_ref local_volume_swings(walk *w, ir_ref on_surfaces, ir_ref from, ir_ref to, ir_ref shines)
+{
+    ir_func *f = w->t.f;
+    return ir_or(f, shines, ir_and(f, on_surfaces, ir_eq(f, from, to)));
 }
 
 static bool surfaces_slide(const walk *w) { return w->plan->moves & MOVE_HITS; }
@@ -169,10 +175,10 @@ static ir_ref component(tracer *t, vec3 v, ir_ref axis)
 static ir_ref point_displacement(walk *w, const motion_anchor *a, const walk_border *on, vec3 o, vec3 d)
 {
     tracer *t = &w->t;
-    return component(
-        t,
-        target_displacement(w, walk_shape_of(t, on->entry), v3_add(t, o, v3_scale(t, d, on->distance)), NULL),
-        a->axis);
+    return component(t,
+                     target_displacement(w, shape_of_entry(t, on->entry),
+                                         v3_add(t, o, v3_scale(t, d, on->distance)), NULL),
+                     a->axis);
 }
 
 /* ---- the segment ---- */
@@ -519,8 +525,7 @@ static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref so_far = v3_dot(t, v3_sub(t, x.at.o, v->si.p), d);
     ir_ref on = ir_and(f, ends, ir_not(f, flight.collides)),
            shines = ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
-    ir_ref same = ir_eq(f, si.shape, v->si.shape);
-    ir_ref swings = ir_and(f, on, ir_or(f, shines, ir_and(f, from_surface, same)));
+    ir_ref swings = ir_and(f, on, local_volume_swings(w, from_surface, v->si.shape, si.shape, shines));
     x.at.o = v3_select(t, through, ray_offset(t, si.p, si.ng, d), x.at.o);
     x.at.event = ir_add(f, x.at.event, t_u32(t, 1));
     if (w->media)

@@ -25,7 +25,7 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
     moved.d = v3_normalize(t, v3_add(t, v3_detach(t, hit->d), turn));
     interaction si = walk_surface_met(w, moved, interact);
     si.valid = hit->valid, si.entry = hit->entry, si.level = hit->level,
-    si.shape = walk_shape_of(t, hit->entry);
+    si.shape = shape_of_entry(t, hit->entry);
     return si;
 }
 

@@ -24,6 +24,10 @@ bool local_volume_wanted(const walk *w);
 
 /* ---- attached_path.c ---- */
 
+/* bool: the segment between two vertices holds its end and swings about it (motion/local_volume.c); else it
+ * keeps its direction. on_surfaces: bool, both are on surfaces; from, to: the records of their shapes;
+ * shines: bool, the end does. */
+ir_ref local_volume_swings(walk *w, ir_ref on_surfaces, ir_ref from, ir_ref to, ir_ref shines);
 /* True if the plan attaches paths: attached_path_planned says so for all passes, attached_path_wanted only
  * for passes that differentiate. */
 bool attached_path_wanted(const walk *w);

@@ -73,7 +73,8 @@ void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_r
 {
     tracer *t = &w->t;
     if (w->polarized) { /* The row is in the light. */
-        sums_add(t, &p->sums, throughput_where(w, b, 0, light), throughput_where(w, b, 1, light), takes);
+        sums_add(t, &p->sums, throughput_where(w, b->zeros, 0, light),
+                 throughput_where(w, b->zeros, 1, light), takes);
         return;
     }
     sums_add(t, &p->sums, color_mul(t, throughput_whole(w, b), light),
@@ -243,7 +244,7 @@ static color lit_seed(walk *w, const replay_state *p, const vertex_adjoint *of, 
         polarized_lit(w, &of->k->polarized, lit);
         return polarized_dot(w, p->b.asked, lit);
     }
-    return w->polarized ? color_mul(t, throughput_where(w, &p->b, 0, of->k->for_light), of->dL)
+    return w->polarized ? color_mul(t, throughput_where(w, p->b.zeros, 0, of->k->for_light), of->dL)
                         : color_mul(t, seed_whole, of->k->for_light);
 }
 

@@ -104,15 +104,6 @@ static walk_vertex looking_to_sensor(walk *w, const light_connection *c, const l
     return v;
 }
 
-/* The product of all that is crossed, zeros and all. */
-static color whole_of(walk *w, const walk_shadow *shadow)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    COLOR_EACH(r, ir_select(f, ir_eq(f, shadow->zeros[c], t_u32(t, 0)), shadow->product.c[c], t_f32(t, 0)));
-    return r;
-}
-
 void light_to_sensor(walk *w, const light_position *at, const light_connection *c, const light_way *from,
                      light_vertex *l)
 {
@@ -122,13 +113,13 @@ void light_to_sensor(walk *w, const light_position *at, const light_connection *
     const walk_shadow shadow = shadow_cross(w, &l->crosses, &l->from, l->splat.there, false);
     l->crosses.shadow = shadow;
     l->splat.there = ir_and(f, l->splat.there, shadow.open);
-    l->passed = whole_of(w, &shadow);
+    l->passed = throughput_where(w, shadow.zeros, 0, shadow.product);
 }
 
 color light_passed(walk *w, const light_vertex *l)
 {
-    walk_shadow shadow = shadow_cross(w, &l->crosses, &l->from, l->splat.there, true);
-    return whole_of(w, &shadow);
+    const walk_shadow shadow = shadow_cross(w, &l->crosses, &l->from, l->splat.there, true);
+    return throughput_where(w, shadow.zeros, 0, shadow.product);
 }
 
 color light_flown(walk *w, const light_position *at, const light_vertex *l)

@@ -42,7 +42,7 @@ void polarized_outputs(walk *w, const replay_state *p, const vertex_adjoint *of,
     color toward = polarized_dot(w, row, lit);
     polarized_row(w, &m, row, row);
     color onward = polarized_dot(w, row, light);
-    color seed = w->entries > 1 ? color_all(t_f32(t, 1)) : throughput_where(w, &p->b, 0, of->dL);
+    color seed = w->entries > 1 ? color_all(t_f32(t, 1)) : throughput_where(w, p->b.zeros, 0, of->dL);
     for (uint32_t c = 0; c < t->channels; c++) {
         outputs[c] = toward.c[c];
         seeds[c] = ir_mul(f, seed.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
@@ -78,7 +78,7 @@ void polarized_flight(walk *w, replay_state *p, const vertex_adjoint *of, const 
         seed = w->entries > 1 ? before->asked[0] : color_mul(t, throughput_whole(w, before), of->dL);
     for (int j = 0; j < 4; j++) /* behind the flight, its zeros left out */
         row[j] = w->entries > 1 ? color_mul(t, before->asked[j], fl->weight)
-                                : color_mul(t, throughput_where(w, before, 0, p->b.row[j]), of->dL);
+                                : color_mul(t, throughput_where(w, before->zeros, 0, p->b.row[j]), of->dL);
     color by_weight = polarized_dot(w, row, p->chain.light);
     for (uint32_t c = 0; c < t->channels; c++) {
         to_come.c[c] = ir_select(f, ir_eq(f, fl->zeros[c], t_u32(t, 0)), by_weight.c[c], to_come.c[c]);

@@ -27,7 +27,7 @@ ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref shape = walk_shape_of(t, entry), may = ir_bool(f, false), none = t_u32(t, 0);
+    ir_ref shape = shape_of_entry(t, entry), may = ir_bool(f, false), none = t_u32(t, 0);
     if (w->plan->moves & MOVE_TO_WORLD)
         may = ir_ne(f, t_word(t, shape, SHAPE_TO_WORLD), none);
     if (w->plan->moves & MOVE_TO_WORLD && to_world_moves_levels(w->plan))
@@ -62,7 +62,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
         .valid = hit->valid,
         .t = hit->t,
         .entry = hit->entry,
-        .shape = walk_shape_of(t, hit->entry),
+        .shape = shape_of_entry(t, hit->entry),
         .level = hit->level,
     };
     if (levels) {

@@ -47,7 +47,7 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
                            const interact_arguments *hit)
 {
     ir_func *f = t->f;
-    ir_ref to_world = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
+    ir_ref to_world = t_word(t, shape_of_entry(t, entry), SHAPE_TO_WORLD);
     affine_map motion = to_world_motion(t, to_world), of_points;
     tracer met = *t;
     if (kind->moves == MOVES_AS_POINTS)

@@ -57,8 +57,8 @@ void state_throughput(const walk *w, loop_state *s, throughput *b);
 color throughput_whole(walk *w, const throughput *b);
 /* Per channel: the same where exactly one factor was zero, else 0. */
 color throughput_but_one(walk *w, const throughput *b);
-/* Per channel: c where `count` factors were zero, else 0. */
-color throughput_where(walk *w, const throughput *b, uint32_t count, color c);
+/* Per channel: c where `count` factors were zero, else 0. zeros: how many were, of each channel. */
+color throughput_where(walk *w, const ir_ref zeros[COLOR_MOST], uint32_t count, color c);
 /* In media: multiplies b by the weight of the flight before a vertex. */
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b);
 /* What the flight up to the vertex multiplies light by, zeros and all. */

@@ -70,15 +70,21 @@ throughput throughput_select(walk *w, ir_ref condition, const throughput *a, con
     return r;
 }
 
-color throughput_where(walk *w, const throughput *b, uint32_t count, color of)
+color throughput_where(walk *w, const ir_ref zeros[COLOR_MOST], uint32_t count, color of)
 {
     tracer *t = &w->t;
-    COLOR_EACH(r, ir_select(t->f, ir_eq(t->f, b->zeros[c], t_u32(t, count)), of.c[c], t_f32(t, 0)));
+    COLOR_EACH(r, ir_select(t->f, ir_eq(t->f, zeros[c], t_u32(t, count)), of.c[c], t_f32(t, 0)));
     return r;
 }
 static color intensity(const walk *w, const throughput *b) { return w->polarized ? b->row[0] : b->beta; }
-color throughput_whole(walk *w, const throughput *b) { return throughput_where(w, b, 0, intensity(w, b)); }
-color throughput_but_one(walk *w, const throughput *b) { return throughput_where(w, b, 1, intensity(w, b)); }
+color throughput_whole(walk *w, const throughput *b)
+{
+    return throughput_where(w, b->zeros, 0, intensity(w, b));
+}
+color throughput_but_one(walk *w, const throughput *b)
+{
+    return throughput_where(w, b->zeros, 1, intensity(w, b));
+}
 
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
 {
@@ -98,10 +104,7 @@ void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
 
 color throughput_flown(walk *w, const walk_vertex *v)
 {
-    tracer *t = &w->t;
-    COLOR_EACH(
-        r, ir_select(t->f, ir_eq(t->f, v->flight.zeros[c], t_u32(t, 0)), v->flight.weight.c[c], t_f32(t, 0)));
-    return r;
+    return throughput_where(w, v->flight.zeros, 0, v->flight.weight);
 }
 
 ir_ref walk_may_go_on(walk *w, const walk_vertex *v)

@@ -118,13 +118,6 @@ color walk_weigh(walk *w, walk_position at, color c)
     return w->weighted ? color_scale(&w->t, c, at.weight) : c;
 }
 
-ir_ref walk_shape_of(tracer *t, ir_ref entry)
-{
-    ir_func *f = t->f;
-    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES),
-                  ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
-}
-
 ir_ref walk_no_entry(tracer *t) { return t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)); }
 ir_ref walk_no_level(tracer *t)
 {

@@ -365,7 +365,6 @@ primary_pixel primary_take_pixel(walk *w, random4 *r);
 void walk_set_wavelengths(walk *w, ir_ref sample);
 /* c times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
-ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
 /* Entry and level where nothing is hit: the scene's first ones. Kernels load their words whether there is a
  * hit or not. */
 ir_ref walk_no_entry(tracer *t);
