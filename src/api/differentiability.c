@@ -124,8 +124,7 @@ static const char *refused_by_receiver(const render_scene *s, uint32_t parameter
         return NULL;
     if (!s->light_tracing)
         return "those of the shape that holds the sensor are not implemented for paths from the sensor; "
-               "ptracer "
-               "has its translation and rotation";
+               "ptracer has its translation and rotation";
     return place && (parameter == place->translation || parameter == place->rotation)
                ? NULL
                : "those of the size and form of the shape that holds the sensor are not implemented; its "
