@@ -100,8 +100,8 @@ def run(page, tiny):
                 rows.append([name, way, again, first, slower, memory, None if z is None else "%.1f" % z])
                 curves.setdefault(way, []).append((k + 1, again))
                 over.setdefault(way, []).append(float(slower or 1))
-    page.device = ", ".join(way for way, _, _ in ours)
-    means = ", ".join("%s %.2f" % (way, np.exp(np.mean(np.log(r)))) for way, r in over.items() if way != "native")
+    page.device = ", ".join(dict.fromkeys(device for _, device, _ in ours))
+    means = "; ".join("%s: %.2f" % (way, np.exp(np.mean(np.log(r)))) for way, r in over.items() if way != "native")
     page.write("Times of images in three scenes", [
         "%d x %d pixels, %d samples per pixel, integrator `path`: %s. CPU seconds of an image once kernels are made, and of a whole "
         "process that begins without kept kernels and makes one image; Mitsuba's has the start of Python in it. Means of %d, with standard errors. "
