@@ -214,6 +214,7 @@ set(render_sources
     src/render/integrator/path/visit.c
     src/render/integrator/motion/attached_lobe.c
     src/render/integrator/motion/attached_path.c
+    src/render/integrator/motion/attached_volume.c
     src/render/integrator/motion/light_motion.c
     src/render/integrator/motion/attached_vertex.c
     src/render/integrator/motion/choose.c

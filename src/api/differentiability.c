@@ -27,23 +27,12 @@ bool parameter_turns_environment(const render_scene *s, uint32_t parameter)
     return light && light->environment;
 }
 
-/* Whether a ray may meet light on its way to a vertex. Such light would have to move in another way than the
- * vertex does (integrator/motion/local_volume.c). */
-static bool shines_on_the_way(const render_scene *s)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        any |= s->shapes.data[i].emitter && s->shapes.data[i].bsdf &&
-               render_has_bsdf(s->shapes.data[i].bsdf, bsdf_is_mask);
-    return any;
-}
-
 static const char *refused_by_volumetric(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
     bool camera = sensor_is(s, p->object),
          moves = to_world_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
-    if ((camera || moves) && shines_on_the_way(s))
+    if ((camera || moves) && render_shines_on_the_way(s))
         return "those of what moves are not implemented where shapes that let light through shine";
     return NULL;
 }

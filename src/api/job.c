@@ -145,7 +145,8 @@ const char *bl_job_sampling(const bl_job *job)
 {
     const plan *p = job->plan;
     const bool from_lights = p->scene->light_tracing, hits = p->moves & MOVE_HITS;
-    if (from_lights ? plan_moves_light_paths(p) : plan_attaches_paths(p) && !plan_is_volumetric(p) && !hits)
+    bool attached = plan_is_volumetric(p) ? plan_attaches_through(p) : plan_attaches_paths(p) && !hits;
+    if (from_lights ? plan_moves_light_paths(p) : attached)
         return "attached";
     return p->moves || plan_moves_segments(p) ? "local" : "detached";
 }

@@ -231,13 +231,18 @@ bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_
     return BL_OK;
 }
 
+const char render_turned_through[] =
+    "mirrored and refracted directions turn with it, which volumetric integrators leave out here";
+const char render_turned_edges_through[] =
+    "edges that it moves in mirrors and behind glass are left out; in one job with what moves shapes, how it "
+    "turns what is reflected and refracted, too";
+
 void render_turns(render_scene *s, uint32_t parameter)
 {
     render_parameter *p = &s->parameters.data[parameter];
     p->turns = true;
     p->reason =
-        s->volumetric
-            ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
+        s->volumetric ? render_turned_through
         : s->mode->polarized
             ? "mirrored and refracted directions turn with it, which modes with polarisation leave out"
         : s->detached ? "mirrored and refracted directions turn with it, which this integrator leaves out"

@@ -317,9 +317,17 @@ static bool walks_for_motion(const plan *p)
     return !others && !hidden && !p->turns && !render_some_bsdf(s, bsdf_is_smooth);
 }
 
+bool plan_attaches_through(const plan *p)
+{
+    const render_scene *s = p->scene;
+    bool hidden = p->sensor && s->hide_emitters, discrete = render_some_bsdf(s, bsdf_is_smooth);
+    return p->turns && discrete && render_attaches_through(s) && plan_goes_through(p) &&
+           !(p->moves & MOVE_HITS) && !hidden;
+}
+
 bool plan_moves_segments(const plan *p)
 {
-    bool moves = p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p);
+    bool moves = p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p) || plan_attaches_through(p);
     return moves && (p->scene->volumetric || walks_for_motion(p));
 }
 

@@ -150,6 +150,9 @@ extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 /* Whether differentiated evaluations follow the rays that lead to vertices
  * (integrator/motion/attached_path.c). */
 bool plan_attaches_paths(const plan *p);
+/* Whether they do so in walks through media and through surfaces that let light through
+ * (integrator/motion/attached_volume.c). */
+bool plan_attaches_through(const plan *p);
 /* Whether requested parameters move paths that begin at lights (integrator/motion/light_motion.c). */
 bool plan_moves_light_paths(const plan *p);
 /* Whether hits move on the surface. */

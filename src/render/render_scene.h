@@ -304,8 +304,11 @@ const char *render_method_name(const render_scene *s);
 /* Whether a material, or one that it holds, is of a kind; whether one of a shape of the scene is. */
 bool render_has_bsdf(const scene_object *bsdf, bool (*is)(const scene_object *bsdf));
 bool render_some_bsdf(const render_scene *s, bool (*is)(const scene_object *bsdf));
-bool bsdf_is_smooth(const scene_object *bsdf);    /* itself a mirror or smooth glass */
-bool bsdf_is_mask(const scene_object *bsdf);      /* lets a ray straight through */
+bool bsdf_is_smooth(const scene_object *bsdf); /* itself a mirror or smooth glass */
+bool bsdf_is_mask(const scene_object *bsdf);   /* lets a ray straight through */
+/* Whether a ray may meet light on its way to a vertex. Such light would have to move in another way than the
+ * vertex does (integrator/motion/local_volume.c). */
+bool render_shines_on_the_way(const render_scene *s);
 bool edges_differentiated(const render_scene *s); /* whether moving edges are, in this scene */
 /* Whether borders of shadows are sampled from lights (kernels/boundary_lit.c): paths can begin at all of
  * them, and the sensor can be connected to surfaces. */
@@ -348,12 +351,17 @@ typedef struct initial_values {
 uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, const initial_values *v);
 /* Discrete lobes turn with a parameter: paths follow it (integrator/motion/attached_path.c). */
 void render_turns(render_scene *s, uint32_t parameter);
+/* Whether paths follow it in walks through media and through surfaces that let light through. */
+bool render_attaches_through(const render_scene *s);
 /* The same for all parameters of an object, and of the textures that it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);
 /* Says what the gradients lack of all parameters of an object, and of the textures that it reads. A reason
  * that is there stays. */
 void render_reason_all(render_scene *s, const scene_object *o, const char *reason);
 extern const char render_turned_normals[]; /* the reason of what turns normals */
+/* Reasons of what turns mirrored and refracted directions: in volumetric integrators, as long as the scene is
+ * not known to have render_attaches_through; and where paths follow it. */
+extern const char render_turned_through[], render_turned_edges_through[];
 /* Like render_add_parameter, for a parameter whose name is `field`. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                           const initial_values *v);

@@ -32,6 +32,23 @@ bool bsdf_is_smooth(const scene_object *bsdf)
 
 bool bsdf_is_mask(const scene_object *bsdf) { return ((const bsdf_class *)(const void *)bsdf->cls)->null; }
 
+bool render_shines_on_the_way(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        any |= s->shapes.data[i].emitter && s->shapes.data[i].bsdf &&
+               render_has_bsdf(s->shapes.data[i].bsdf, bsdf_is_mask);
+    return any;
+}
+
+bool render_attaches_through(const render_scene *s)
+{
+    bool other = s->method != METHOD_REPLAY || s->own || s->field || s->light_tracing ||
+                 s->metropolis.particles || s->depth_image || s->ellipsoid_field;
+    bool kept = s->mode->polarized || s->disperses || render_bends_rays(s) || render_shines_on_the_way(s);
+    return s->volumetric && !s->detached && !other && !kept;
+}
+
 bool edges_differentiated(const render_scene *s)
 {
     return s->edges && s->method == METHOD_REPLAY && !s->light_tracing && !s->ellipsoid_field && !s->field &&

@@ -280,6 +280,16 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor, cons
             add_sensor_reasons(s, sensor->children[k], others_image);
 }
 
+/* ---- what turns mirrors and glass in volumetric integrators ---- */
+
+static void add_turning_reasons(render_scene *s)
+{
+    bool follows = render_attaches_through(s);
+    for (uint32_t i = 0; i < s->parameters.count && follows; i++)
+        if (s->parameters.data[i].reason == render_turned_through)
+            s->parameters.data[i].reason = render_turned_edges_through;
+}
+
 void render_add_reasons(render_scene *s)
 {
     for (uint32_t i = 0; i < s->sensors.count; i++)
@@ -292,6 +302,7 @@ void render_add_reasons(render_scene *s)
         silhouette_have_seams(s, m.seams), shapes_find_left_crossings(s, m.crossings);
         silhouette_have_instance_seams(s, m.instances, m.apart);
     }
+    add_turning_reasons(s);
     add_place_reasons(s, &m);
     add_vertex_reasons(s, &m);
     const char *reason = image_reason(s, &m);

@@ -97,6 +97,31 @@ static const scene_case chains = {
                      "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
     .parameters = {"glass.eta", "tiles.normalmap.data", "sky.data"}};
 
+static const scene_case chains_in_media = {
+    .name = "mirrors and glass, fog and smoke",
+    .step = 1e-5,
+    .body = ROOM(
+        ".7,.75,.8",
+        ".6,.2,.15") "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.4'/></bsdf>"
+                     "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string "
+                     "name='filename' value='normals.pfm'/>"
+                     "<boolean name='raw' value='true'/></texture><bsdf type='conductor'/></bsdf>"
+                     "<medium type='homogeneous' id='fog'><rgb name='sigma_t' value='.4,.7,.5'/><rgb "
+                     "name='emission' value='.5,.3,.2'/></medium>"
+                     "<medium type='heterogeneous' id='smoke'><volume type='gridvolume' name='sigma_t'>"
+                     "<string name='filename' value='smoke.vol'/><transform name='to_world'><scale "
+                     "value='2'/><translate value='-1,-1.2,0'/></transform></volume></medium>"
+                     "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' "
+                     "angle='55'/><translate value='0,.2,.7'/></transform><ref id='tiles'/></shape>"
+                     "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' "
+                     "value='.5'/><ref id='glass'/><ref id='fog' name='interior'/></shape>"
+                     "<shape type='cube'><transform name='to_world'><scale value='.5,.3,.4'/><translate "
+                     "value='0,.3,1.4'/></transform><bsdf type='null'/><ref id='smoke' name='interior'/>"
+                     "</shape>"
+                     "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
+    .volumetric = true,
+    .parameters = {"glass.eta", "tiles.normalmap.data", "sky.data"}};
+
 static const scene_case attached = {
     .name = "rough metal and glass, attached",
     .step = 1e-4,
@@ -118,8 +143,8 @@ static const scene_case attached = {
     .parameters = {"glass.eta", "glass.alpha.value", "metal.alpha.value", "tiles.normalmap.data",
                    "sky.data"}};
 
-static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights, &chains,
-                                               &attached};
+static const scene_case *const more_cases[] = {&zero_factors, &derived_values,  &moved_lights,
+                                               &chains,       &chains_in_media, &attached};
 enum { MORE_CASES = sizeof more_cases / sizeof *more_cases };
 
 typedef struct subject {

@@ -16,12 +16,10 @@
 #include "support/moved_scene.h"
 #include "support/scene_cases.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDINARY = 4, SEEDS = 8 };
-static const double worst_z = 4;
+enum { ORDINARY = 4 };
 
 static scene_device device;
 static char *folder;
@@ -90,10 +88,7 @@ static char *folder;
     TO_WORLD("<rotate x='1' angle='15'/><scale value='60'/>")                                                \
     "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' "                                    \
     "value='.8,.5,.3'/></bsdf></bsdf></shape>"
-static const struct {
-    moved_case c;
-    double step, least; /* of the derivative over its standard error: what the comparison can see */
-} cases[] = {
+static const moved_means cases[] = {
     {{"camera over fog, light from a point", VOLPATH("4"), EYE, GROUND HULL(FOG) BULB, "it.to_world",
       CAMERA_GOES, 256, 0},
      .03,
@@ -144,45 +139,11 @@ static const struct {
      8},
 };
 
-/* The case's weighted image at another pose. */
-static double seen_from(moved_scene *m, double time, uint32_t seed)
-{
-    static float image[MOVED_VALUES];
-    float pose[MOVED_NUMBERS];
-    for (uint32_t i = 0; i < m->count; i++)
-        pose[i] = m->start[i] + (float)time * m->along[i];
-    SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, pose));
-    SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = seed}, image, NULL));
-    return moved_weighted(image);
-}
-
-static void means_agree(size_t k)
-{
-    const double step = cases[k].step;
-    double sum[2] = {0}, square[2] = {0}, error[2], size;
-    moved_scene m = moved_load(&device, &cases[k].c, NULL, folder);
-    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
-        SCENE_MUST(m.d, bl_job_set_parameter(m.job, m.parameter, m.start));
-        double gradient = moved_gradient(&m, seed, &size);
-        double x[2] = {gradient, (seen_from(&m, step, seed) - seen_from(&m, -step, seed)) / (2 * step)};
-        for (int i = 0; i < 2; i++)
-            sum[i] += x[i] / SEEDS, square[i] += x[i] * x[i] / SEEDS;
-    }
-    for (int i = 0; i < 2; i++)
-        error[i] = sqrt(fmax(square[i] - sum[i] * sum[i], 0) / (SEEDS - 1));
-    double both = hypot(error[0], error[1]), z = (sum[0] - sum[1]) / both;
-    print_message("%s: gradient %.5g +- %.2g, differences %.5g +- %.2g; z %.2f\n", cases[k].c.name, sum[0],
-                  error[0], sum[1], error[1], z);
-    assert_true(fabs(sum[1]) > cases[k].least * both);
-    assert_true(fabs(z) < worst_z);
-    moved_free(&m);
-}
-
 static void means(void **state)
 {
     (void)state;
     for (size_t k = 0; k < (getenv("BL_LONG") ? sizeof cases / sizeof *cases : ORDINARY); k++)
-        means_agree(k);
+        moved_means_expect(&device, &cases[k], folder);
 }
 
 /* Reverse, forward and frozen paths, and images of the scene really moved, where a shape moves behind one

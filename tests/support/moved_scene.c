@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MEAN_SEEDS = 8 };
+static const double worst_z = 4; /* of means */
 static float image[MOVED_VALUES];
 
 static double weight(int value)
@@ -195,4 +197,37 @@ double moved_expect(scene_device *d, const moved_case *c, const char *folder)
         expect_there(&m, c);
     moved_free(&m);
     return along;
+}
+
+/* The case's weighted image at another pose. */
+static double seen_from(moved_scene *m, double time, uint32_t seed)
+{
+    float pose[MOVED_NUMBERS];
+    for (uint32_t i = 0; i < m->count; i++)
+        pose[i] = m->start[i] + (float)time * m->along[i];
+    SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, pose));
+    SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = seed}, image, NULL));
+    return moved_weighted(image);
+}
+
+void moved_means_expect(scene_device *d, const moved_means *what, const char *folder)
+{
+    const double step = what->step;
+    double sum[2] = {0}, square[2] = {0}, error[2], size;
+    moved_scene m = moved_load(d, &what->c, NULL, folder);
+    for (uint32_t seed = 1; seed <= MEAN_SEEDS; seed++) {
+        SCENE_MUST(m.d, bl_job_set_parameter(m.job, m.parameter, m.start));
+        double gradient = moved_gradient(&m, seed, &size);
+        double x[2] = {gradient, (seen_from(&m, step, seed) - seen_from(&m, -step, seed)) / (2 * step)};
+        for (int i = 0; i < 2; i++)
+            sum[i] += x[i] / MEAN_SEEDS, square[i] += x[i] * x[i] / MEAN_SEEDS;
+    }
+    for (int i = 0; i < 2; i++)
+        error[i] = sqrt(fmax(square[i] - sum[i] * sum[i], 0) / (MEAN_SEEDS - 1));
+    double both = hypot(error[0], error[1]), z = (sum[0] - sum[1]) / both;
+    print_message("%s: gradient %.5g +- %.2g, differences %.5g +- %.2g; z %.2f\n", what->c.name, sum[0],
+                  error[0], sum[1], error[1], z);
+    assert_true(fabs(sum[1]) > what->least * both);
+    assert_true(fabs(z) < worst_z);
+    moved_free(&m);
 }

@@ -52,6 +52,14 @@ typedef struct moved_scene {
 /* integrator: of the scene; NULL takes that of the case. */
 moved_scene moved_load(scene_device *d, const moved_case *c, const char *integrator, const char *folder);
 void moved_free(moved_scene *m);
+typedef struct moved_means {
+    moved_case c;
+    double step;  /* of differences of images, in units of the motion */
+    double least; /* of the derivative over its standard error: what the comparison can see */
+} moved_means;
+
+/* Fails the running test unless the mean of gradients over seeds is that of differences of images. */
+void moved_means_expect(scene_device *d, const moved_means *what, const char *folder);
 /* The sum of an image's values (MOVED_VALUES) whose derivative this is about. */
 double moved_weighted(const float *values);
 /* The derivative along the motion. *size: the sum of the sizes of its terms. */

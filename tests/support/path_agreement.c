@@ -60,7 +60,8 @@ void path_agreement_expect(const path_agreement *what)
             scene_case_xml(&a, what->scene, (int32_t)what->depth, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE);
         scene_eval *e = scene_eval_create(xml, what->folder, what->scene->parameters,
                                           scene_case_parameter_count(what->scene));
-        e->options = (render_trace_options){.no_next_event = !next_event, .unrolled_depth = what->depth};
+        e->options = (render_trace_options){.no_next_event = !next_event,
+                                            .unrolled_depth = what->depth * (1 + what->scene->crossings)};
         sample_check_begin(&s, e, &random);
         all_samples(&s, what, &random);
         scene_eval_destroy(e);

@@ -23,6 +23,7 @@
 #include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/attached_vertex.h"
+#include "render/integrator/motion/local_volume.h"
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
 
@@ -258,10 +259,38 @@ static color fly(walk *w, replay_state *p, const walk_vertex *v, ir_ref forth)
     return emitted;
 }
 
+/* Backpropagates the flight up to the vertex and what the medium emits on the way, when L and M hold what the
+ * path finds behind the vertex. Both move with the segment, and that with the ray that leads here. */
+static void adjoint_way(walk *w, const replay_state *p, const walk_vertex *v, const throughput *before,
+                        color emitted, color light, color dL, ir_ref when, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const segment_motion *m = &v->attached.motion;
+    color to_come = color_add(t, sums_L(t, &p->sums), color_mul(t, throughput_whole(w, &p->b), light)),
+          missing = color_add(t, sums_M(t, &p->sums), color_mul(t, throughput_but_one(w, &p->b), light));
+    to_come = color_mul(t, dL, to_come), missing = color_mul(t, dL, missing);
+    for (uint32_t c = 0; c < t->channels; c++)
+        missing.c[c] = ir_select(f, ir_eq(f, before->zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
+    arrivals by_segment = {.count = segment_pack(m, by_segment.at)};
+    for (uint32_t k = 0; k < by_segment.count; k++)
+        by_segment.sum[k] = t_f32(t, 0);
+    flight_adjoint(w, &v->flight, when, to_come, missing, &by_segment);
+    if (emission_any(w))
+        emission_adjoint(w, &v->flight, when, emitted, color_mul(t, throughput_whole(w, before), dL),
+                         &by_segment);
+    ir_ref branch = ir_if(f, when);
+    arrivals inside = *arrived;
+    backward_into(t, by_segment.at, by_segment.sum, by_segment.count, &inside);
+    ir_else(f);
+    ir_endif(f);
+    arrivals_join(t, branch, &inside, arrived);
+}
+
 ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
-    BL_ASSERT(kernel->chains && (!kernel->volumetric || kernel->polarized), "chains in a walk with motion %s",
-              kernel->motion->name);
+    BL_ASSERT(kernel->chains && (!kernel->volumetric || kernel->polarized || kernel->motion->moves_stretches),
+              "chains in a walk with motion %s", kernel->motion->name);
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -310,13 +339,15 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
                       step.adjoint, &arrived);
     if (w->bends_lit)
         adjoint_curve(w, p, &v, &before, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
+    if (w->media && w->motion->chains)
+        adjoint_way(w, p, &v, &before, emitted, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
     if (w->polarized)
         take_light(w, p, &after, &onward, &step);
     const vertex_adjoint of = {&v, &k, replay_by_radiance(w, p, dL), step.adjoint};
     adjoint(w, p, &of, &arrived);
     if (w->polarized)
         send_light(w, p, &v, &k, &step);
-    if (w->media)
+    if (w->media && w->polarized)
         polarized_flight(w, p, &of, &before, emitted, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));

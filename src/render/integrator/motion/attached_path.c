@@ -30,6 +30,7 @@
  * reflection becomes total, after many magnifying mirrors. Then the ray's derivative is dropped, and the drop
  * is counted by depth (drop_singular). */
 #include "render/integrator/motion/attached_vertex.h"
+#include "render/integrator/motion/local_volume.h"
 #include "render/integrator/motion/none.h"
 #include "render/integrator/motion/shifted.h"
 #include "spirv_gen/ad/ad.h"
@@ -42,7 +43,8 @@ bool attached_path_wanted(const walk *w)
 
 bool attached_path_planned(const walk *w)
 {
-    return plan_attaches_paths(w->plan) && !w->volumetric && !(w->plan->moves & MOVE_HITS);
+    return w->volumetric ? plan_attaches_through(w->plan)
+                         : plan_attaches_paths(w->plan) && !(w->plan->moves & MOVE_HITS);
 }
 
 bool attached_keeps_ray(const walk *w) { return w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED; }
@@ -81,6 +83,12 @@ static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
     return s;
 }
 
+/* bool: there is a vertex, on a surface or in a medium. */
+static ir_ref stands(walk *w, const walk_arrival *way)
+{
+    return w->media ? ir_or(w->t.f, way->hit.valid, way->collides) : way->hit.valid;
+}
+
 /* ---- lights ---- */
 
 /* The point on a sampled light, detached. For a light that is not on a shape, it is the point at distance 1
@@ -97,7 +105,7 @@ static void attached_light_reference(walk *w, walk_light *light, emitter_moved_a
     two_vertices x = attached_look(w, &light->attached.arrival);
     vec3 y = light_point(w, light), n = v3_detach(t, light->n);
     sight now = see(t, x.now.si.p, y, n), before = see(t, x.before.si.p, y, n);
-    ir_ref here = light->attached.arrival.hit.valid, area = ir_and(t->f, here, light->attached.on_shape);
+    ir_ref here = stands(w, &light->attached.arrival), area = ir_and(t->f, here, light->attached.on_shape);
     light->ref = shifted3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
     light->d = shifted3(w, area, v3_detach(t, light->d), now.d, before.d);
     light->distance = walk_shifted(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
@@ -126,6 +134,7 @@ static bool attached_emission(walk *w, walk_light *light)
  * results of bsdf_value. */
 typedef struct ray_arguments {
     vec3 wi, to_light, wo; /* local */
+    vec3 p;                /* the vertex */
     vec2 uv;
     surface on;
     ir_ref sample_term, light_term; /* geometry terms toward the next vertex and toward the sampled light; the
@@ -211,6 +220,23 @@ static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_ve
     return s;
 }
 
+/* In volumetric walks: only where a discrete lobe leads on from a surface. A phase function has none, and
+ * behind a collision there may be no surface. */
+static lobe_sample sample_where_lobe(walk *w, const walk_vertex *v, const ray_vertex *x, local_vertex *at,
+                                     bool before)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref branch = ir_if(f, ir_and(f, v->sample.delta, ir_not(f, goes_through(w, v))));
+    at->frame = surface_frame(t, &at->si);
+    at->wi = frame_to_local(t, at->frame, back(w, &v->attached.arrival, x));
+    lobe_sample s = discrete_sample(w, v, at, before);
+    vec3 d = v3_normalize(t, frame_to_world(t, at->frame, s.d));
+    ir_else(f);
+    ir_endif(f);
+    return (lobe_sample){.d = v3_phi(t, branch, d, x->d)};
+}
+
 /* Where the sample of v leads, as a function of the ray of x. to_light: local direction to the sampled light.
  * The result's direction d is in the world. */
 static lobe_sample sample_along(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 to_light,
@@ -219,6 +245,8 @@ static lobe_sample sample_along(walk *w, const walk_vertex *v, const ray_vertex 
     tracer *t = &w->t;
     local_vertex at = {.si = x->si, .to_light = to_light};
     at.si.shape = v->si.shape, at.si.entry = v->si.entry;
+    if (w->volumetric)
+        return sample_where_lobe(w, v, x, &at, before);
     at.frame = surface_frame(t, &at.si);
     at.wi = frame_to_local(t, at.frame, back(w, &v->attached.arrival, x));
     lobe_sample s = (w->attaches ? attached_sample : discrete_sample)(w, v, &at, before);
@@ -244,6 +272,13 @@ vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3
     return v3_select(&w->t, leads(w, v), s.d, held);
 }
 
+/* bool: the point at which the ray that goes on will end is held. */
+static ir_ref holds_point(walk *w, const walk_vertex *v)
+{
+    ir_ref point = link_is(w, v->attached.onward, LINK_POINT);
+    return w->volumetric ? ir_or(w->t.f, point, v->attached.swings) : point;
+}
+
 /* The arguments of bsdf_value at v as functions of the ray of x. to_light: unit direction to the light, in
  * the world. before: evaluates with the detached functions of a frozen pass. */
 static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x, vec3 to_light, bool before)
@@ -251,15 +286,19 @@ static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x
     tracer *t = &w->t;
     ray_arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
     x.si.shape = v->si.shape, x.si.entry = v->si.entry;
-    frame fr = surface_frame(t, &x.si);
+    frame fr = walk_frame(w, v, &x.si);
     sight onward = see(t, x.si.p, v3_detach(t, v->attached.next_p), v3_detach(t, v->attached.next_ng));
     a.wi = frame_to_local(t, fr, back(w, &v->attached.arrival, &x));
     a.to_light = frame_to_local(t, fr, to_light);
-    vec3 wo = v3_select(t, link_is(w, v->attached.onward, LINK_POINT), onward.d, v3_detach(t, v->next_d));
+    vec3 wo = v3_select(t, holds_point(w, v), onward.d, v3_detach(t, v->next_d));
     lobe_sample s = sample_along(w, v, &x, a.to_light, before);
     a.wo = frame_to_local(t, fr, v3_select(t, leads(w, v), s.d, wo));
     a.density = s.density, a.light_pdf = s.light_pdf;
     a.on = surface_seen(t, &x.si, fr);
+    a.p = x.si.p;
+    if (w->media)
+        a.uv.x = ir_select(t->f, v->flight.collides, a.p.x, a.uv.x),
+        a.uv.y = ir_select(t->f, v->flight.collides, a.p.y, a.uv.y);
     a.sample_term = onward.term;
     if (v->light.sampled)
         a.light_term = see(t, x.si.p, light_point(w, &v->light), v3_detach(t, v->light.n)).term;
@@ -288,16 +327,19 @@ static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *
     vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : v->si.ns);
     ray_arguments now = arguments_along(w, v, x.now, v->light.sampled ? seen->d : lit, false),
                   before = w->pass == RENDER_FROZEN ? arguments_along(w, v, x.before, lit, true) : now;
-    ir_ref here = v->attached.arrival.hit.valid;
+    ir_ref here = stands(w, &v->attached.arrival), on_surface = v->attached.arrival.hit.valid;
     a->wi = shifted3(w, here, a->wi, now.wi, before.wi);
     vec3 toward = shifted3(w, here, v3_detach(&w->t, v->to_light), now.to_light, before.to_light);
     a->to_light = v3_select(&w->t, here, toward, a->to_light); /* Elsewhere the light itself may move. */
     a->wo = shifted3(w, here, a->wo, now.wo, before.wo);
     a->uv = shifted2(w, here, a->uv, now.uv, before.uv);
-    shifted_surface(w, here, &a->on, now.on, before.on);
+    if (w->media) {
+        on_surface = ir_and(f, on_surface, ir_not(f, v->flight.collides));
+        a->collision_z = walk_shifted(w, v->flight.collides, a->collision_z, now.p.z, before.p.z);
+    }
+    shifted_surface(w, on_surface, &a->on, now.on, before.on);
     by->light = t_f32(&w->t, 1);
-    by->sample =
-        shifted_ratio(w, link_is(w, v->attached.onward, LINK_POINT), now.sample_term, before.sample_term);
+    by->sample = shifted_ratio(w, holds_point(w, v), now.sample_term, before.sample_term);
     if (v->light.sampled)
         by->light =
             shifted_ratio(w, ir_and(f, here, v->light.attached.on_shape), now.light_term, before.light_term);
@@ -339,6 +381,11 @@ walk_ray attached_next_ray(walk *w, const walk_vertex *v)
     ir_ref moves = ir_not(t->f, link_is(w, v->attached.onward, LINK_FIXED));
     next.o = shifted3(w, moves, next.o, x.now.si.p, x.before.si.p);
     next.d = shifted3(w, ir_and(t->f, moves, leads(w, v)), next.d, now.d, before.d);
+    if (w->volumetric) {
+        vec3 y = v3_detach(t, v->attached.next_p), n = v3_detach(t, v->attached.next_ng);
+        sight s_now = see(t, x.now.si.p, y, n), s_before = see(t, x.before.si.p, y, n);
+        next.d = shifted3(w, v->attached.swings, next.d, s_now.d, s_before.d);
+    }
     if (w->attaches)
         next.pdf = walk_shifted(w, ir_and(t->f, moves, v->attached.sampled), next.pdf, now.pdf, before.pdf);
     return next;
@@ -409,6 +456,13 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
     v->attached.next_delta = ir_phi(f, branch, delta, no);
     v->attached.next_p = v3_phi(t, branch, p, anywhere),
     v->attached.next_ng = v3_phi(t, branch, ng, v->next_d);
+    choose_link(w, v);
+}
+
+/* The same in volumetric walks. */
+static void look_through(walk *w, walk_vertex *v, const walk_position *at)
+{
+    attached_look_through(w, v, at);
     choose_link(w, v);
 }
 
@@ -517,6 +571,34 @@ static void attached_adjoint(walk *w, const walk_position *at, const walk_vertex
     if (w->plan->sensor)
         adjoint_camera(w, at, when, carried);
 }
+
+/* The same in volumetric walks. */
+const walk_motion_class motion_attached_through = {
+    .name = "attached through media",
+    .chains = true,
+    .moves_stretches = true,
+    .state = state_attached,
+    .before = none_before,
+    .camera = attached_camera,
+    .join = attached_join,
+    .begun = attached_begun,
+    .next = attached_next,
+    .met = attached_met,
+    .stands = attached_stands,
+    .light_chosen = attached_light_chosen,
+    .sampled = attached_sampled,
+    .look_ahead = look_through,
+    .light_reference = attached_light_reference,
+    .emission = attached_emission,
+    .arguments = attached_arguments,
+    .hit_mis = attached_hit_mis,
+    .to_light = attached_to_light,
+    .between = volume_between,
+    .through = volume_through,
+    .inputs = attached_inputs,
+    .onward = attached_onward,
+    .adjoint = attached_adjoint,
+};
 
 const walk_motion_class motion_attached = {
     .name = "attached",

@@ -3,6 +3,8 @@
  * surface is a function of the ray. Where the link says that the whole ray moves, it is walk_arrival.now. */
 #include "render/integrator/motion/attached_vertex.h"
 #include "render/integrator/eikonal/curve.h"
+#include "render/integrator/motion/displacement.h"
+#include "render/integrator/motion/shifted.h"
 
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
 {
@@ -50,6 +52,29 @@ ray_vertex attached_look_now(walk *w, const walk_arrival *way)
     return w->bends ? look_along_curve(w, way) : look(w, way, w->fn.interact_differentiated, way->now);
 }
 
+/* The distance along the ray at which it meets the surface. */
+static ir_ref reach(walk *w, const ray_vertex *x)
+{
+    return v3_dot(&w->t, v3_sub(&w->t, x->si.p, x->o), x->d);
+}
+
+/* Puts the vertex where the flight has ended: a collision keeps its share of the way to the surface. */
+static void stand_in_medium(walk *w, const walk_arrival *way, two_vertices *x)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref moves = ir_and(f, link_is(w, way->link, LINK_RAY), way->hit.valid),
+           flown = ir_detach(f, way->flown);
+    x->growth = shifted_ratio(w, moves, reach(w, &x->now), reach(w, &x->before));
+    x->slide = ir_select(f, moves, displacement(w, reach(w, &x->now), reach(w, &x->before)), t_f32(t, 0));
+    vec3 now = v3_add(t, x->now.o, v3_scale(t, x->now.d, ir_mul(f, flown, x->growth))),
+         before = v3_add(t, x->before.o, v3_scale(t, x->before.d, flown));
+    x->now.si.p = v3_select(t, way->collides, now, x->now.si.p);
+    x->before.si.p = v3_select(t, way->collides, before, x->before.si.p);
+    if (w->pass != RENDER_FROZEN)
+        x->before = x->now;
+}
+
 two_vertices attached_look(walk *w, const walk_arrival *way)
 {
     two_vertices x = {.now = attached_look_now(w, way)};
@@ -59,5 +84,7 @@ two_vertices attached_look(walk *w, const walk_arrival *way)
     if (w->bends && w->pass == RENDER_FROZEN) /* the stretch that was met is a ray of its own */
         x.before.d = way->curve.d, x.before.thickness = way->curve.thickness,
         x.before.emitted = way->curve.emitted;
+    if (w->media)
+        stand_in_medium(w, way, &x);
     return x;
 }

@@ -18,6 +18,9 @@ typedef struct ray_vertex {
  * that decide the path. The two differ in frozen evaluations only. */
 typedef struct two_vertices {
     ray_vertex now, before;
+    /* Where walk.media: by which factor the ray's way to the surface grows, and how far the surface slides
+     * along the ray. */
+    ir_ref growth, slide;
 } two_vertices;
 
 /* Meets a vertex anew, as a function of the ray by which it was reached. */
@@ -31,5 +34,12 @@ vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3
 
 /* bool: the link is `is`. LINK_ATTACHED counts as LINK_RAY, too. */
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is);
+
+/* ---- attached_volume.c: functions of walk_motion_class in volumetric walks ---- */
+
+void attached_stands(walk *w, walk_vertex *v, const walk_position *at);
+/* Finds to what the ray that goes on from a vertex that moves comes. The link is not chosen yet. */
+void attached_look_through(walk *w, walk_vertex *v, const walk_position *at);
+ray_motion attached_to_light(walk *w, const walk_vertex *v);
 
 #endif

@@ -61,9 +61,11 @@ void motion_choose(walk *w)
         return;
     }
     bool attached = attached_path_wanted(w);
-    w->smooth = attached_path_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
+    w->smooth = attached_path_planned(w) && attached_wanted(w) && !w->volumetric,
+    w->attaches = w->smooth && attached;
     w->moves = moves_of(w, attached);
-    w->motion = attached                                       ? &motion_attached
+    w->motion = attached && w->volumetric                      ? &motion_attached_through
+                : attached                                     ? &motion_attached
                 : local_volume_wanted(w)                       ? &motion_local_volume
                 : w->moves && walk_tracks(w) && !w->volumetric ? &motion_local_surface
                                                                : &motion_none;
@@ -78,5 +80,4 @@ void motion_choose(walk *w)
         .light_normal = attached || w->moves & MOVE_HITS,
         .moving_reference = attached,
     };
-    BL_ASSERT(!attached || !w->volumetric, "attached paths through media");
 }

@@ -440,15 +440,13 @@ uint32_t segment_pack(const segment_motion *s, ir_ref out[SEGMENT_NUMBERS])
 
 /* ---- toward lights ---- */
 
-static ray_motion volume_to_light(walk *w, const walk_vertex *v)
+ray_motion volume_line_to_light(walk *w, const walk_vertex *v, vec3 moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(ir_made(w->t.f, v->local_volume.motion.origin),
-              "a light is seen from a vertex that does not stand yet");
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);
-    ray_motion l = {.shift = v->local_volume.motion.displacement, .turn = still(t).turn};
+    ray_motion l = {.shift = moved, .turn = still(t).turn};
     if (!walk_move_light(w, &light, &factor))
         return l;
     ir_ref inverse = t_ratio(t, t_f32(t, 1), distance);
@@ -457,7 +455,14 @@ static ray_motion volume_to_light(walk *w, const walk_vertex *v)
     return l;
 }
 
-static stretch_motion volume_between(walk *w, const ray_motion *l, const ray_stretch *s)
+static ray_motion volume_to_light(walk *w, const walk_vertex *v)
+{
+    BL_ASSERT(ir_made(w->t.f, v->local_volume.motion.origin),
+              "a light is seen from a vertex that does not stand yet");
+    return volume_line_to_light(w, v, v->local_volume.motion.displacement);
+}
+
+stretch_motion volume_between(walk *w, const ray_motion *l, const ray_stretch *s)
 {
     tracer *t = &w->t;
     walk_border first = border_detached(t, *s->near), last = border_detached(t, *s->far);

@@ -12,6 +12,10 @@
  * segment_pack writes them to `out` and returns how many there are. */
 enum { SEGMENT_NUMBERS = 12 };
 uint32_t segment_pack(const segment_motion *s, ir_ref out[SEGMENT_NUMBERS]);
+/* How the shadow ray of v moves, whose vertex moves by `moved`. */
+ray_motion volume_line_to_light(walk *w, const walk_vertex *v, vec3 moved);
+/* How a stretch of a shadow ray moves, whose ray moves by l. */
+stretch_motion volume_between(walk *w, const ray_motion *l, const ray_stretch *s);
 
 /* ---- local_volume_values.c ---- */
 

@@ -54,7 +54,7 @@ static ref_list color_fields(walk *w, const interaction *si, frame fr, vec3 wi)
 void volume_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a)
 {
     tracer *t = &w->t;
-    if (!(w->moves & MOVE_SURFACE))
+    if (!(w->moves & MOVE_SURFACE) && !w->motion->chains)
         return;
     vec3 d = v3_detach(t, hit->d);
     two_surfaces x = volume_surface(w, hit, s);

@@ -8,8 +8,8 @@
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
-extern const walk_motion_class motion_none, motion_attached, motion_local_surface, motion_local_volume,
-    motion_light;
+extern const walk_motion_class motion_none, motion_attached, motion_attached_through, motion_local_surface,
+    motion_local_volume, motion_light;
 
 /* ---- choose.c ---- */
 

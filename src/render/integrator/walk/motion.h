@@ -145,9 +145,11 @@ typedef struct attached_position {
 typedef struct walk_arrival {
     ir_ref link; /* u32: enum walk_link */
     walk_hit hit;
-    walk_curve curve; /* where walk.bends */
-    walk_ray now;     /* attached_position.now, when the vertex was reached */
-    ir_ref pdf;       /* where walk.attaches: walk_position.pdf, when the vertex was reached */
+    walk_curve curve;       /* where walk.bends */
+    walk_ray now;           /* attached_position.now, when the vertex was reached */
+    ir_ref pdf;             /* where walk.attaches: walk_position.pdf, when the vertex was reached */
+    ir_ref collides, flown; /* where walk.media: bool, the vertex is a collision before the hit; its distance
+                               along the ray */
 } walk_arrival;
 
 typedef struct attached_vertex {
@@ -156,6 +158,9 @@ typedef struct attached_vertex {
     ir_ref next_delta;    /* bool: the vertex that it hits samples a discrete lobe */
     vec3 next_p, next_ng; /* point and geometric normal of that vertex */
     ir_ref onward;        /* u32: enum walk_link, the link to the next vertex */
+    /* Where walk.volumetric (motion/attached_volume.c): */
+    ir_ref swings;         /* bool: the ray that goes on, whose link is LINK_RAY, turns about next_p */
+    segment_motion motion; /* of the ray that leads here, and of the vertex */
     /* The next five fields exist where walk.attaches. */
     ir_ref weighs;       /* bool: MIS weights against light sampling are differentiated */
     ir_ref sampled;      /* bool: the sampled direction is attached */

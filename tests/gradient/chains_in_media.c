@@ -1,0 +1,130 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Are gradients right through chains of mirrors and smooth glass whose segments run through media and through
+ * surfaces that let light through (integrator/motion/attached_volume.c)? Sample by sample in the interpreter:
+ * path replay equals the unrolled path, which is differentiated from the camera to its end, and differences
+ * of the path that moves but meets the same primitives. The means are compared with images in
+ * gradient/chains_in_media_means.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/path_agreement.h"
+#include "support/todays_tests.h"
+
+enum { DEPTH = 4, SAMPLES = 200 };
+static char *folder;
+
+#define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
+#define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
+#define BITMAP(name, file)                                                                                   \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>"                      \
+    "<boolean name='raw' value='true'/></texture>"
+#define REF(id) "<ref id='" id "'/>"
+#define MEDIUM(type, id, inside) "<medium type='" type "' id='" id "'>" inside "</medium>"
+#define HG "<phase type='hg'><float name='g' value='.4'/></phase>"
+#define FOG(more) MEDIUM("homogeneous", "fog", RGB("sigma_t", ".4,.7,.5") RGB("albedo", ".9,.7,.8") HG more)
+#define GLOW RGB("emission", ".5,.3,.2")
+#define PLACED TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='1.8'/><translate value='0,-.3,.7'/>")
+#define GRID "<volume type='gridvolume' name='sigma_t'><string name='filename' value='smoke.vol'/>"
+#define DENSITY GRID PLACED "</volume>"
+#define SCALE "<float name='scale' value='1.5'/>"
+#define SMOKE MEDIUM("heterogeneous", "smoke", SCALE DENSITY RGB("albedo", ".9,.7,.8") HG)
+#define INSIDE(medium) "<ref id='" medium "' name='interior'/>"
+#define GLASS "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.4'/></bsdf>"
+#define METAL                                                                                                \
+    "<bsdf type='conductor' id='metal'>" RGB("eta", ".3,.6,1.1")                                             \
+        RGB("k", "3,2.4,1.9") "</bsdf>"                                                                      \
+                              "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm")        \
+                                  REF("metal") "</bsdf>"
+#define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
+#define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
+#define BALL(inside)                                                                                         \
+    "<shape type='sphere'><point name='center' value='0,-.3,.8'/><float name='radius' value='.7'/>" inside   \
+    "</shape>"
+#define BOTH_SIDES "<bsdf type='twosided'>" REF("tiles") "</bsdf>"
+#define END "</shape>"
+#define LEANS TO_WORLD("<scale value='1.2'/><rotate x='1' angle='50'/><translate value='0,.9,.4'/>")
+#define MIRROR "<shape type='ply'><string name='filename' value='patch.ply'/>" LEANS BOTH_SIDES END
+#define BOX(inside)                                                                                          \
+    "<shape type='cube'>" TO_WORLD(                                                                          \
+        "<scale value='1.1,.5,.6'/><rotate z='1' angle='25'/><translate value='0,-.3,.75'/>") inside         \
+        "</shape>"
+#define HOLLOW "<bsdf type='null'/>"
+#define LAMP                                                                                                 \
+    "<shape type='rectangle'>" TO_WORLD(                                                                     \
+        "<scale value='.8'/><rotate x='1' angle='165'/><translate "                                          \
+        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" BITMAP("radiance",                       \
+                                                                           "texture.pfm") "</emitter></"     \
+                                                                                          "shape>"
+#define BULB                                                                                                 \
+    "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.9'/>" RGB("intensity",          \
+                                                                                       "2,3,4") "</emitter>"
+#define SKY "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>"
+
+static const scene_case cases[] = {
+    {.name = "a ball of glass around fog",
+     .body = PAPER GLASS FOG("") FLOOR BALL(REF("glass") INSIDE("fog")) SKY,
+     .crossings = 0,
+     .parameters = {"glass.eta", "fog.sigma_t.value.value", "paper.reflectance.data"}},
+    {.name = "a mirror behind fog under a lamp",
+     .body = PAPER METAL FOG("") FLOOR MIRROR BOX(HOLLOW INSIDE("fog")) LAMP SKY,
+     .crossings = 2,
+     .parameters = {"tiles.normalmap.data", "fog.sigma_t.value.value", "fog.albedo.value.value",
+                    "light.radiance.data"}},
+    {.name = "a mirror behind fog that glows",
+     .body = PAPER METAL FOG(GLOW) FLOOR MIRROR BOX(HOLLOW INSIDE("fog")) BULB SKY,
+     .crossings = 2,
+     .parameters = {"tiles.normalmap.data", "fog.emission.value.value", "bulb.position"}},
+    {.name = "a ball of glass around smoke",
+     .body = PAPER GLASS SMOKE FLOOR BALL(REF("glass") INSIDE("smoke")) SKY,
+     .crossings = 1,
+     .parameters = {"glass.eta", "smoke.scale", "smoke.sigma_t.data"}},
+    {.name = "a mirror behind smoke",
+     .body = PAPER METAL SMOKE FLOOR MIRROR BOX(HOLLOW INSIDE("smoke")) LAMP BULB,
+     .crossings = 2,
+     .parameters = {"tiles.normalmap.data", "smoke.albedo.value.value", "smoke.scale"}},
+    {.name = "a pane and a veil before a mirror",
+     .body = PAPER METAL
+     "<bsdf type='thindielectric' id='pane'/><bsdf type='mask' id='net'>" BITMAP("opacity", "grey.pfm")
+         REF("paper") "</bsdf>" FLOOR MIRROR "<shape type='rectangle'>" TO_WORLD(
+             "<scale value='.9'/><rotate x='1' angle='60'/><translate value='0,-.4,.8'/>")
+             REF("pane") "</shape><shape type='rectangle'>" TO_WORLD(
+                 "<scale value='.9'/><rotate x='1' angle='30'/><translate value='0,0,1.2'/>")
+                 REF("net") "</shape>" LAMP,
+     .crossings = 3,
+     .parameters = {"tiles.normalmap.data", "pane.eta", "net.opacity.data", "paper.reflectance.data"}},
+    {.name = "a camera before glass and fog",
+     .body = PAPER GLASS FOG("") FLOOR BALL(REF("glass") INSIDE("fog")) LAMP SKY,
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
+         "<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer "
+                                                                      "name='width' value='%u'/><integer "
+                                                                      "name='height' value='%u'/><rfilter "
+                                                                      "type='box'/></film></sensor>",
+     .parameters = {"eye.translation", "eye.x_fov", "glass.eta"}},
+};
+
+static void agree(void **state)
+{
+    scene_case c = *(const scene_case *)*state;
+    c.volumetric = true;
+    path_agreement_expect(
+        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
+}
+
+int main(void)
+{
+    enum { COUNT = sizeof cases / sizeof *cases };
+    struct CMUnitTest tests[COUNT];
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    for (uint32_t i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    int failed = _cmocka_run_group_tests("chains_in_media", tests, todays_tests(tests, COUNT, 3), NULL, NULL);
+    scene_files_remove(folder);
+    return failed;
+}
