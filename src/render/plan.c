@@ -320,8 +320,8 @@ static bool walks_for_motion(const plan *p)
 bool plan_attaches_through(const plan *p)
 {
     const render_scene *s = p->scene;
-    bool hidden = p->sensor && s->hide_emitters, discrete = render_some_bsdf(s, bsdf_is_smooth);
-    return p->turns && discrete && render_attaches_through(s) && plan_goes_through(p) &&
+    bool hidden = p->sensor && s->hide_emitters, leads = s->attaches || render_some_bsdf(s, bsdf_is_smooth);
+    return p->turns && leads && render_attaches_through(s) && plan_goes_through(p) &&
            !(p->moves & MOVE_HITS) && !hidden;
 }
 

@@ -35,11 +35,15 @@ static char *folder;
 #define SMOKE MEDIUM("heterogeneous", "smoke", SCALE DENSITY RGB("albedo", ".9,.7,.8") HG)
 #define INSIDE(medium) "<ref id='" medium "' name='interior'/>"
 #define GLASS "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.4'/></bsdf>"
-#define METAL                                                                                                \
-    "<bsdf type='conductor' id='metal'>" RGB("eta", ".3,.6,1.1")                                             \
-        RGB("k", "3,2.4,1.9") "</bsdf>"                                                                      \
-                              "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm")        \
-                                  REF("metal") "</bsdf>"
+#define ROUGH                                                                                                \
+    "<string name='distribution' value='ggx'/><float name='alpha' value='.2'/><string name='attached' "      \
+    "value='always'/>"
+#define ROUGH_GLASS                                                                                          \
+    "<bsdf type='roughdielectric' id='glass'>" ROUGH "<float name='int_ior' value='1.4'/></bsdf>"
+#define INDEX RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9")
+#define MAP "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm") REF("metal") "</bsdf>"
+#define METAL "<bsdf type='conductor' id='metal'>" INDEX "</bsdf>" MAP
+#define ROUGH_METAL "<bsdf type='roughconductor' id='metal'>" ROUGH INDEX "</bsdf>" MAP
 #define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
 #define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
 #define BALL(inside)                                                                                         \
@@ -97,6 +101,24 @@ static const scene_case cases[] = {
                  REF("net") "</shape>" LAMP,
      .crossings = 3,
      .parameters = {"tiles.normalmap.data", "pane.eta", "net.opacity.data", "paper.reflectance.data"}},
+    {.name = "rough glass around fog",
+     .body = PAPER ROUGH_GLASS FOG("") FLOOR BALL(REF("glass") INSIDE("fog")) LAMP SKY,
+     .parameters = {"glass.eta", "glass.alpha.value", "fog.sigma_t.value.value", "paper.reflectance.data"}},
+    {.name = "rough metal behind fog under a lamp",
+     .body = PAPER ROUGH_METAL FOG("") FLOOR MIRROR BOX(HOLLOW INSIDE("fog")) LAMP SKY,
+     .crossings = 2,
+     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "fog.sigma_t.value.value",
+                    "light.radiance.data"}},
+    {.name = "rough metal blended with paper, behind fog",
+     .body = PAPER ROUGH_METAL "<bsdf type='blendbsdf' id='blend'><float name='weight' value='.4'/>" REF(
+         "tiles") REF("paper") "</bsdf>" FOG("") FLOOR BALL(REF("blend")) BOX(HOLLOW INSIDE("fog")) LAMP SKY,
+     .crossings = 2,
+     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "blend.weight.value",
+                    "paper.reflectance.data"}},
+    {.name = "rough metal behind smoke",
+     .body = PAPER ROUGH_METAL SMOKE FLOOR MIRROR BOX(HOLLOW INSIDE("smoke")) LAMP BULB,
+     .crossings = 2,
+     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "smoke.scale"}},
     {.name = "a camera before glass and fog",
      .body = PAPER GLASS FOG("") FLOOR BALL(REF("glass") INSIDE("fog")) LAMP SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(

@@ -40,6 +40,13 @@ static char *folder;
         RGB("k", "3,2.4,1.9") "</bsdf><bsdf type='normalmap' id='it'>" RGB(                                  \
             "normalmap", ".56,.53,.95") "<ref "                                                              \
                                         "id='metal'/></bsdf>"
+#define ATTACHED(alpha)                                                                                      \
+    "<string name='distribution' value='ggx'/><string name='attached' value='always'/><float name='alpha' "  \
+    "value='" alpha "'/>"
+#define ROUGH_METAL(alpha) "<bsdf type='roughconductor' id='metal'>" ATTACHED(alpha) "</bsdf>"
+#define TILT RGB("normalmap", ".56,.53,.95")
+#define ROUGH_TILES(alpha)                                                                                   \
+    ROUGH_METAL(alpha) "<bsdf type='normalmap' id='it'>" TILT "<ref id='metal'/></bsdf>"
 #define CAVE(material)                                                                                       \
     "<shape type='sphere'><float name='radius' value='2'/><boolean name='flip_normals' value='true'/>"       \
     "<ref id='" material "'/>"
@@ -48,6 +55,9 @@ static char *folder;
     "<shape type='cube'>" TO_WORLD("<scale value='.5'/><rotate z='1' angle='20'/><rotate x='1' "             \
                                    "angle='15'/><translate y='.1'/>") "<bsdf type='null'/><ref id='fog' "    \
                                                                       "name='interior'/></shape>"
+#define WITHIN                                                                                               \
+    "<shape type='sphere'><float name='radius' value='1.8'/><bsdf type='null'/><ref id='fog' "               \
+    "name='interior'/></shape>"
 #define BULB                                                                                                 \
     "<emitter type='point'><point name='position' value='-.3,1.5,.5'/>" RGB("intensity", "3,2,1") "</"       \
                                                                                                   "emitter>"
@@ -61,11 +71,15 @@ static char *folder;
     {                                                                                                        \
         {0, 0, 0}, 0, { 1, 0, 0 }                                                                            \
     }
-#define BUBBLE                                                                                               \
-    "<bsdf type='dielectric' id='it'><float name='int_ior' value='.7'/><float name='ext_ior' value='1'/>"    \
-    "</bsdf><shape type='sphere'><float name='radius' value='1.5'/><ref id='it'/><ref id='fog' "             \
-    "name='exterior'/></shape><shape type='sphere'><float name='radius' value='4'/><bsdf "                   \
-    "type='null'/><ref id='fog' name='interior'/></shape>"
+#define INDEX "<float name='int_ior' value='.7'/><float name='ext_ior' value='1'/>"
+#define AROUND "<ref id='it'/><ref id='fog' name='exterior'/></shape>"
+#define OUTSIDE "<bsdf type='null'/><ref id='fog' name='interior'/></shape>"
+#define SPHERES                                                                                              \
+    "<shape type='sphere'><float name='radius' value='1.5'/>" AROUND                                         \
+    "<shape type='sphere'><float name='radius' value='4'/>" OUTSIDE
+#define BUBBLE "<bsdf type='dielectric' id='it'>" INDEX "</bsdf>" SPHERES
+#define ROUGH "<float name='alpha' value='.05'/>"
+#define ROUGH_BUBBLE "<bsdf type='roughdielectric' id='it'>" ROUGH INDEX "</bsdf>" SPHERES
 
 static const moved_means cases[] = {
     {{"a mirror, a cube of fog and a bulb", VOLPATH("3"), INSIDE,
@@ -85,6 +99,15 @@ static const moved_means cases[] = {
     {{"a bubble in glass and fog", VOLPATH("4"), INSIDE, FOG("fog", ".3,.2,.4") BUBBLE SKY, "it.eta", GROWS,
       1024, 0},
      .003,
+     8},
+    {{"rough metal that shines around a ball of fog", VOLPATH("2"), INSIDE,
+      FOG("fog", ".2,.3,.1") ROUGH_TILES(".3") CAVE("it") PICTURE END WITHIN, "it.normalmap.value",
+      NORMAL_TURNS, 4096, 0},
+     .003,
+     8},
+    {{"a bubble in rough glass and fog", VOLPATH("3"), INSIDE, FOG("fog", ".3,.2,.4") ROUGH_BUBBLE SKY,
+      "it.eta", GROWS, 1024, 0},
+     .01,
      8},
 };
 

@@ -49,16 +49,18 @@ replay_chain chain_none(walk *w)
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0), no = ir_bool(t->f, false), zero = t_f32(t, 0);
     color dark = color_all(zero);
-    return (replay_chain){
+    replay_chain c = {
         .from = walk_before(w, none),
         .b = throughput_start(w),
         .mode = t_u32(t, CHAIN_FORTH),
         .target = none,
         .ended = no,
         .left = no,
-        .ray = {zero, zero, zero, zero, zero, zero, zero},
         .light = {dark, dark, dark, dark},
     };
+    for (uint32_t k = 0; k < RAY_MOST; k++)
+        c.ray[k] = zero;
+    return c;
 }
 
 /* bool: the lane is in this mode */

@@ -326,11 +326,12 @@ bl_result kernel_forward(walk *w, ir_module *m)
         .weight = none,
         .row = {none, none, none},
         .radiance = none,
-        .ray = {zero, zero, zero, zero, zero, zero, zero},
         .sum = kernel_load_sum(w, l.film, l.inside),
         .drt_path = drt_none(w),
         .light = none,
     };
+    for (uint32_t k = 0; k < RAY_MOST; k++)
+        p.ray[k] = zero;
     if (w->entries > 1)
         entries_start(w, &p.others);
     for (int k = 0; k < 12 && w->entries > 1; k++)

@@ -66,13 +66,15 @@ static ir_ref weight(tracer *t, ir_ref a, ir_ref b)
     return ir_div(t->f, t_f32(t, 1), ir_add(t->f, t_f32(t, 1), t_sqr(t, t_ratio(t, b, a))));
 }
 
-/* The smooth density of the light that the ray of x has met. */
-static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
+/* The smooth density of the light that the ray of x has met. from: where light sampling began, in volumetric
+ * walks. */
+static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 from)
 {
     tracer *t = &w->t;
     ir_ref there = v->attached.arrival.hit.valid;
-    vec3 along = v3_select(t, there, v3_sub(t, x->si.p, x->o), x->d), n = v3_select(t, there, x->si.ng, x->d);
-    emitter_hit hit = {.ref = x->o, .d = x->d, .normal = n};
+    vec3 ref = w->volumetric ? from : x->o;
+    vec3 along = v3_select(t, there, v3_sub(t, x->si.p, ref), x->d), n = v3_select(t, there, x->si.ng, x->d);
+    emitter_hit hit = {.ref = ref, .d = x->d, .normal = n};
     hit.uv = light_emission_uv(w, there, x->si.uv, x->d);
     hit.distance = v3_length(t, along);
     return light_smooth_density(w, &v->hit, hit);
@@ -93,7 +95,9 @@ bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     BL_ASSERT(ir_made(w->t.f, v->attached.hit_pdf), "the density of the light that was met is not known");
     two_vertices x = attached_look(w, &v->attached.arrival);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
-    ir_ref changed = shifted_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
+    const walk_arrival *way = &v->attached.arrival;
+    ir_ref changed = shifted_ratio(w, moves, density_met(w, v, &x.now, way->now.from),
+                                   density_met(w, v, &x.before, way->from));
     ir_ref hit_pdf = ir_detach(t->f, v->attached.hit_pdf);
     ir_ref now = weight(t, v->attached.arrival.now.pdf, ir_mul(t->f, hit_pdf, changed)),
            before = weight(t, v->attached.arrival.pdf, hit_pdf);

@@ -49,19 +49,25 @@ bool attached_path_planned(const walk *w)
 
 bool attached_keeps_ray(const walk *w) { return w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED; }
 
-uint32_t ray_width(const walk *w) { return w->attaches ? 7 : 6; }
+/* MIS weights depend on the density and on where light sampling began. */
+uint32_t ray_width(const walk *w) { return !w->attaches ? 6 : w->volumetric ? 10 : 7; }
 
 uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST])
 {
     BL_ASSERT(!w->attaches || ir_made(w->t.f, r.pdf), "the ray of an attached path without its density");
-    vec3_put(r.o, out), vec3_put(r.d, out + 3);
+    vec3_put(r.o, out), vec3_put(r.d, out + 3), vec3_put(r.from, out + 7);
     out[6] = r.pdf;
     return ray_width(w);
 }
 
 walk_ray ray_unpack(const walk *w, const ir_ref *in)
 {
-    return (walk_ray){vec3_at(in), vec3_at(in + 3), w->attaches ? in[6] : (ir_ref){0}};
+    return (walk_ray){
+        .o = vec3_at(in),
+        .d = vec3_at(in + 3),
+        .pdf = w->attaches ? in[6] : (ir_ref){0},
+        .from = w->attaches && w->volumetric ? vec3_at(in + 7) : v3_none(),
+    };
 }
 
 /* A point as seen from a vertex. Only ratios of geometry terms are used, so the sign of the term divides out.
@@ -220,21 +226,29 @@ static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_ve
     return s;
 }
 
-/* In volumetric walks: only where a discrete lobe leads on from a surface. A phase function has none, and
- * behind a collision there may be no surface. */
+/* In volumetric walks: only where a discrete or an attached lobe leads on from a surface. A phase function
+ * has none, and behind a collision there may be no surface. */
 static lobe_sample sample_where_lobe(walk *w, const walk_vertex *v, const ray_vertex *x, local_vertex *at,
                                      bool before)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref branch = ir_if(f, ir_and(f, v->sample.delta, ir_not(f, goes_through(w, v))));
+    ir_ref leads_on = ir_and(f, v->sample.delta, ir_not(f, goes_through(w, v)));
+    if (w->attaches)
+        leads_on = ir_or(f, leads_on, v->attached.weighs);
+    ir_ref branch = ir_if(f, leads_on);
     at->frame = surface_frame(t, &at->si);
     at->wi = frame_to_local(t, at->frame, back(w, &v->attached.arrival, x));
-    lobe_sample s = discrete_sample(w, v, at, before);
-    vec3 d = v3_normalize(t, frame_to_world(t, at->frame, s.d));
+    lobe_sample s = (w->attaches ? attached_sample : discrete_sample)(w, v, at, before);
+    vec3 d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, at->frame, s.d)));
     ir_else(f);
     ir_endif(f);
-    return (lobe_sample){.d = v3_phi(t, branch, d, x->d)};
+    lobe_sample r = {.d = v3_phi(t, branch, d, x->d)};
+    ir_ref one = t_f32(t, 1);
+    if (w->attaches)
+        r.density = ir_phi(f, branch, s.density, one), r.pdf = ir_phi(f, branch, s.pdf, one),
+        r.light_pdf = ir_phi(f, branch, s.light_pdf, one);
+    return r;
 }
 
 /* Where the sample of v leads, as a function of the ray of x. to_light: local direction to the sampled light.
@@ -363,15 +377,22 @@ static void choose_link(walk *w, walk_vertex *v)
     ir_ref onward = ir_select(f, delta, t_u32(t, LINK_RAY), point);
     if (w->bends) /* a curve moves whatever it begins with */
         onward = ir_select(f, v->bends_on, t_u32(t, LINK_RAY), onward);
+    ir_ref attached = v->attached.sampled;
+    if (w->attaches && w->volumetric) /* light that the ray meets behind the surface is weighed alike */
+        attached = ir_or(f, attached,
+                         ir_and(f, v->through, ir_eq(f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED))));
     if (w->attaches)
-        onward = ir_select(f, v->attached.sampled, t_u32(t, LINK_ATTACHED), onward);
+        onward = ir_select(f, attached, t_u32(t, LINK_ATTACHED), onward);
     v->attached.onward = ir_select(f, v->goes_on, onward, fixed);
 }
 
 walk_ray attached_next_ray(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
-    walk_ray next = {v3_detach(t, v->next_o), v3_detach(t, v->next_d), ir_detach(t->f, v->sample.pdf)};
+    walk_ray next = {
+        .o = v3_detach(t, v->next_o), .d = v3_detach(t, v->next_d), .pdf = ir_detach(t->f, v->sample.pdf)};
+    if (w->attaches && w->volumetric)
+        next.from = v3_detach(t, v->si.p);
     if (w->plan->bsdfs.count == 0)
         return next;
     two_vertices x = attached_look(w, &v->attached.arrival);
@@ -388,6 +409,14 @@ walk_ray attached_next_ray(walk *w, const walk_vertex *v)
     }
     if (w->attaches)
         next.pdf = walk_shifted(w, ir_and(t->f, moves, v->attached.sampled), next.pdf, now.pdf, before.pdf);
+    if (w->attaches && w->volumetric) {
+        const walk_arrival *way = &v->attached.arrival;
+        next.from = shifted3(w, moves, next.from, x.now.si.p, x.before.si.p);
+        ir_ref pdf = walk_shifted(w, moves, ir_detach(t->f, way->pdf), way->now.pdf, way->pdf);
+        vec3 from = shifted3(w, moves, v3_detach(t, way->from), way->now.from, way->from);
+        next.pdf = ir_select(t->f, v->through, pdf, next.pdf);
+        next.from = v3_select(t, v->through, from, next.from);
+    }
     return next;
 }
 
@@ -419,13 +448,19 @@ walk_ray attached_camera_ray(walk *w, ir_ref sample)
     walk own = *w;
     own.t = walk_differentiated(w);
     walk_position at = walk_camera(&own, sample);
-    return (walk_ray){at.o, at.d, ir_detach(w->t.f, at.pdf)};
+    return (walk_ray){.o = at.o, .d = at.d, .pdf = ir_detach(w->t.f, at.pdf), .from = at.o};
+}
+
+/* The ray of a position, as the path was walked. */
+static walk_ray ray_of(const walk_position *at)
+{
+    return (walk_ray){.o = at->o, .d = at->d, .pdf = at->pdf, .from = at->scattered};
 }
 
 static void attached_camera(walk *w, walk_position *at)
 {
     at->attached.link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
-    at->attached.now = (walk_ray){at->o, at->d, at->pdf};
+    at->attached.now = ray_of(at);
     at->attached.count = t_u32(&w->t, 0);
     if (attached_keeps_ray(w) && w->plan->sensor)
         at->attached.now = attached_camera_ray(w, at->sample);
@@ -473,6 +508,8 @@ static void state_ray(const walk *w, loop_state *s, walk_ray *r)
     state_vec3(s, &r->o), state_vec3(s, &r->d);
     if (w->attaches)
         state_ref(s, &r->pdf);
+    if (w->attaches && w->volumetric)
+        state_vec3(s, &r->from);
 }
 
 static void state_attached(walk *w, loop_state *s, walk_position *at)
@@ -483,7 +520,7 @@ static void state_attached(walk *w, loop_state *s, walk_position *at)
     if (attached_keeps_ray(w))
         state_ray(w, s, &at->attached.now);
     else if (s->reads)
-        at->attached.now = (walk_ray){at->o, at->d, at->pdf};
+        at->attached.now = ray_of(at);
 }
 
 static void attached_join(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
@@ -506,7 +543,7 @@ static void attached_begun(walk *w, ir_ref fresh, walk_position *at)
 {
     (void)fresh;
     if (!attached_keeps_ray(w))
-        at->attached.now = (walk_ray){at->o, at->d, at->pdf};
+        at->attached.now = ray_of(at);
 }
 
 static void attached_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
@@ -514,7 +551,7 @@ static void attached_next(walk *w, const walk_position *at, const walk_vertex *v
 {
     (void)at, (void)alive;
     next->attached.link = v->attached.onward;
-    next->attached.now = (walk_ray){next->o, next->d, next->pdf};
+    next->attached.now = ray_of(next);
     if (w->attaches)
         next->attached.count = attached_next_count(w, v);
 }
@@ -524,6 +561,7 @@ static void attached_met(walk *w, walk_vertex *v, const walk_position *at)
     (void)w;
     v->attached.arrival =
         (walk_arrival){.link = at->attached.link, .hit = v->met, .now = at->attached.now, .pdf = at->pdf};
+    v->attached.arrival.from = at->scattered;
     v->attached.arrival.curve = v->curve;
     v->attached.count = at->attached.count;
     v->hit.attached.arrival = v->attached.arrival;

@@ -123,6 +123,8 @@ void attached_look_through(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref no = ir_bool(f, false), from_surface = w->media ? ir_not(f, v->flight.collides) : ir_bool(f, true);
     ir_ref wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, ir_or(f, v->through, v->sample.delta))),
                            link_is(w, at->attached.link, LINK_RAY));
+    if (w->attaches)
+        wanted = ir_and(f, wanted, ir_not(f, v->attached.sampled));
     vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* A point from which only finite values can come. */
     way_on x = {walk_next(&own, *at, v, wanted), wanted, no, no, no, no, anywhere, v->next_d};
     loop_state state = {0}, next = {0};

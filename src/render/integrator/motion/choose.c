@@ -61,8 +61,7 @@ void motion_choose(walk *w)
         return;
     }
     bool attached = attached_path_wanted(w);
-    w->smooth = attached_path_planned(w) && attached_wanted(w) && !w->volumetric,
-    w->attaches = w->smooth && attached;
+    w->smooth = attached_path_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
     w->moves = moves_of(w, attached);
     w->motion = attached && w->volumetric                      ? &motion_attached_through
                 : attached                                     ? &motion_attached

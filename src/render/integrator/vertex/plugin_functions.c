@@ -170,7 +170,8 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
     r.light_pdf = cls->pdf(&t, n, record, a.wi, a.to_light, at);
     r.sample.pdf = cls->pdf(&t, n, record, a.wi, r.sample.wo, at);
     r.sample.eta = t_f32(&t, 1), r.sample.delta = ir_bool(f, false), r.sample.lobe = t_u32(&t, 0);
-    BL_ASSERT(!w->wants.attached_lobes, "attached paths through media: phase functions have no roughness");
+    if (w->wants.attached_lobes)
+        r.roughness = t_f32(&t, BSDF_NEVER_ATTACHED);
     bsdf_sample_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;

@@ -51,9 +51,10 @@ typedef struct walk_curve {
 typedef struct walk_ray {
     vec3 o, d;
     ir_ref pdf; /* where walk.attaches: the density with which d was sampled */
+    vec3 from;  /* where walk.attaches in volumetric walks: walk_position.scattered, as it moves */
 } walk_ray;
-/* The most numbers of a walk_ray: o, d and pdf. */
-enum { RAY_MOST = 7 };
+/* The most numbers of a walk_ray. */
+enum { RAY_MOST = 10 };
 
 /* ---- what moves ---- */
 
@@ -147,7 +148,8 @@ typedef struct walk_arrival {
     walk_hit hit;
     walk_curve curve;       /* where walk.bends */
     walk_ray now;           /* attached_position.now, when the vertex was reached */
-    ir_ref pdf;             /* where walk.attaches: walk_position.pdf, when the vertex was reached */
+    ir_ref pdf;             /* where walk.attaches: walk_position.pdf, when the vertex was reached, */
+    vec3 from;              /* and, in volumetric walks, walk_position.scattered */
     ir_ref collides, flown; /* where walk.media: bool, the vertex is a collision before the hit; its distance
                                along the ray */
 } walk_arrival;

@@ -65,7 +65,7 @@ walk_position walk_before(walk *w, ir_ref sample)
         .scattered = origin,
         .share = color_all(t_f32(t, 1.0f / (float)t->channels)),
         .weight = one,
-        .attached = {none, none, {origin, up, one}},
+        .attached = {none, none, {origin, up, one, origin}},
         .local_surface.last = {.valid = ir_bool(t->f, false),
                                .entry = walk_no_entry(t),
                                .level = walk_no_level(t),
