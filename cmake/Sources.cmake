@@ -49,6 +49,7 @@ set(spirv_gen_sources
     spirv_gen/opt/loop_invariants.c
     spirv_gen/opt/loop_states.c
     spirv_gen/opt/math.c
+    spirv_gen/opt/math_double.c
     spirv_gen/opt/measure.c
     spirv_gen/opt/merge.c
     spirv_gen/opt/order.c
@@ -58,6 +59,7 @@ set(spirv_gen_sources
     spirv_gen/opt/rebuild.c
     spirv_gen/opt/unroll.c
     spirv_gen/spv/control.c
+    spirv_gen/spv/doubles.c
     spirv_gen/spv/loop.c
     spirv_gen/spv/lower.c
     spirv_gen/spv/memory.c
@@ -73,6 +75,7 @@ set(x86_sources
     spirv_gen/x86/analyse.c
     spirv_gen/x86/call.c
     spirv_gen/x86/control.c
+    spirv_gen/x86/doubles.c
     spirv_gen/x86/encode.c
     spirv_gen/x86/generate.c
     spirv_gen/x86/lanes.c

@@ -131,8 +131,8 @@ static ir_ref fold_constants(ir_func *f, ir_op op, ir_type result, ir_inst a, ir
     ir_value va = const_value(a), vb = const_value(b), vc = const_value(c);
     if (!foldable(op, deciding, va, vb))
         return (ir_ref){0};
-    ir_value v = ir_eval_op(op, deciding, false, va, vb, vc);
-    if (result == IR_F32 && isnan(v.f))
+    ir_value v = ir_eval_op(op, deciding, f->module->doubles, va, vb, vc);
+    if (result == IR_F32 && (isnan(v.f) || (double)(float)v.f != v.f)) /* doubles: a constant is a float */
         return (ir_ref){0};
     return value_const(f, result, v);
 }

@@ -190,11 +190,20 @@ static bl_result plan_get(machine *m, const ir_func *f, plan **out)
 
 /* ---- memory ---- */
 
-/* An element of a buffer: one of the two is there, the other one NULL. */
+/* An element of a buffer: one of the two is there, the other one NULL. rest: of a real in a paired buffer,
+ * what its word lacks; else NULL. */
 typedef struct buffer_element {
-    uint32_t *word;
+    uint32_t *word, *rest;
     double *real;
 } buffer_element;
+
+/* The instruction reads or writes two words; atomics and ACCUM know one. */
+static bool is_pair(const ir_func *f, uint32_t at, ir_type type)
+{
+    ir_inst i = f->inst.data[at];
+    return type == IR_F32 && f->module->doubles && f->module->buffers.data[i.b].paired &&
+           (i.op == IR_LOAD || i.op == IR_DLOAD || i.op == IR_STORE);
+}
 
 /* The element of a buffer that instruction `at` reads or writes. */
 static bl_result find_element(machine *m, const ir_func *f, uint32_t at, uint32_t index, ir_type type,
@@ -205,13 +214,13 @@ static bl_result find_element(machine *m, const ir_func *f, uint32_t at, uint32_
     if (buffer >= m->env->buffer_count)
         return fail(m, f, at, "only %u buffers were given", m->env->buffer_count);
     ir_eval_buffer *b = &m->env->buffers[buffer];
-    if (index >= b->count)
+    if (index >= b->count || (b->words && is_pair(f, at, type) && index >= b->count / 2))
         return fail(m, f, at, "index %u out of range, buffer \"%s\" has %llu words", index,
                     f->module->buffers.data[buffer].name, (unsigned long long)b->count);
     if (type == IR_F32 && b->reals)
         out->real = b->reals + index;
     else if (b->words)
-        out->word = b->words + index;
+        out->word = b->words + index, out->rest = is_pair(f, at, type) ? out->word + b->count / 2 : NULL;
     else
         return fail(m, f, at, "buffer \"%s\" holds reals only", f->module->buffers.data[buffer].name);
     return BL_OK;
@@ -220,6 +229,8 @@ static bl_result find_element(machine *m, const ir_func *f, uint32_t at, uint32_
 static ir_value read_element(const machine *m, ir_type type, buffer_element e)
 {
     ir_value v = {0};
+    if (e.rest)
+        return (ir_value){.f = bits_real(*e.word) + bits_real(*e.rest)};
     if (!e.real)
         return from_word(type, *e.word);
     v.f = m->env->f64 ? *e.real : (double)(float)*e.real;
@@ -232,6 +243,8 @@ static void write_element(ir_type type, buffer_element e, ir_value v)
         *e.real = v.f;
     else
         *e.word = type == IR_F32 ? real_bits(v.f) : type == IR_BOOL ? v.b : v.u;
+    if (e.rest) /* 0 where the difference is no number: of an infinity */
+        *e.rest = isfinite(v.f - bits_real(*e.word)) ? real_bits(v.f - bits_real(*e.word)) : 0;
 }
 
 /* gradient[a] += c; a buffer of reals accumulates in double precision in f32 runs, too. */
@@ -250,9 +263,10 @@ static bl_result accumulate(machine *m, plan *p, uint32_t at, uint32_t index)
     return BL_OK;
 }
 
-static ir_value add(const machine *m, ir_type type, ir_value a, ir_value b)
+/* Words are added as floats in f64 runs, too, as devices do. */
+static ir_value add(const machine *m, ir_type type, buffer_element e, ir_value a, ir_value b)
 {
-    return ir_eval_op(IR_ADD, type, m->env->f64, a, b, b);
+    return ir_eval_op(IR_ADD, type, m->env->f64 && e.real, a, b, b);
 }
 
 static bl_result step_memory(machine *m, plan *p, uint32_t at)
@@ -272,7 +286,7 @@ static bl_result step_memory(machine *m, plan *p, uint32_t at)
         write_element(type, e, v[i.c]);
         break;
     case IR_ATOMIC_ADD:
-        write_element(type, e, add(m, type, old, v[i.c]));
+        write_element(type, e, add(m, type, e, old, v[i.c]));
         break;
     case IR_ATOMIC_CAS:
         if (old.u == v[f->pool.data[i.c]].u)

@@ -106,6 +106,9 @@ typedef struct ir_buffer {
     int32_t gradient; /* index of the buffer that receives gradients of DLOADs, or -1 */
     int32_t tangent;  /* index of the buffer whose words are the tangents of this one's (forward mode reads
                          them beside DLOADs and adds to them beside ACCUMs), or -1 */
+    bool paired; /* of a module of doubles: element i of n is words i and i + n, the nearest float and what
+                    it lacks, itself rounded. Words of integers have no second word. The buffer is twice as
+                    long, so that n is half of its words */
     const uint32_t *known; /* contents that will not change while the program is in use, so that loads at
                               constant places fold; NULL. Not owned, not printed. Constant buffers only */
     uint32_t known_count;
@@ -135,6 +138,8 @@ struct ir_module {
     uint32_t uniform_count; /* push-constant words used */
     ir_func *entry;         /* kernel: no parameters, no results */
     bl_error error;         /* the first one */
+    bool doubles; /* f32 values are computed and kept in f64, as the interpreter does with ir_eval_env.f64;
+                     casts to and from bits, conversions from integers and memory keep their f32 meaning */
     bool no_fold, no_merge; /* for tests and ablation */
 };
 

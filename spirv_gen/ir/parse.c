@@ -495,7 +495,14 @@ static bool buffer(parser *p)
     if (tangents && !sigil(p, '@', IR_MAX_BUFFERS - 1, &tangent))
         return false;
     ir_buffer_add(p->m, name, constant, partner ? (int32_t)gradient : -1);
+    p->m->buffers.data[index].paired = accept(p, "paired");
     p->m->buffers.data[index].tangent = tangents ? (int32_t)tangent : -1;
+    return true;
+}
+
+static bool doubles(parser *p)
+{
+    p->m->doubles = true;
     return true;
 }
 
@@ -504,9 +511,10 @@ static bool module(parser *p)
     next(p);
     while (!at_end(p)) {
         bool ok = accept(p, "buffer")     ? buffer(p)
+                  : accept(p, "doubles")  ? doubles(p)
                   : accept(p, "uniforms") ? number(p, IR_MAX_UNIFORMS, &p->m->uniform_count)
                   : accept(p, "func")     ? function(p)
-                                          : fail(p, "expected buffer, uniforms or func");
+                                          : fail(p, "expected buffer, doubles, uniforms or func");
         if (!ok)
             return false;
     }

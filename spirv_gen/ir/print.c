@@ -7,13 +7,15 @@
  * otherwise; the operands of calls are [$target ..] (%argument ..), of atomic_cas (%expected %new). A module
  * is
  *
- *     buffer @0 "scene" constant gradient @1 tangent @2
+ *     buffer @0 "scene" constant gradient @1 tangent @2 paired
+ *     doubles
  *     uniforms 4
  *     func $0 "main" (f32 u32) entry { .. return %a %b }
  *
  * A name is the number of the instruction, counted from 1 without NOPs: the same number that error messages
  * use, and a trace and what was parsed from its text print the same. Only what something can refer to shows
- * its name. f32 constants are bits (0x3f800000) with their value as a comment. */
+ * its name. `doubles` says that reals are computed in f64 (ir.h). f32 constants are bits (0x3f800000) with
+ * their value as a comment. */
 #include "spirv_gen/ir/internal.h"
 
 #include <stdlib.h>
@@ -215,8 +217,12 @@ void ir_print(const ir_module *m, text *out)
             text_add(out, " gradient @%d", b->gradient);
         if (b->tangent >= 0)
             text_add(out, " tangent @%d", b->tangent);
+        if (b->paired)
+            text_add(out, " paired");
         text_add(out, "\n");
     }
+    if (m->doubles)
+        text_add(out, "doubles\n");
     if (m->uniform_count)
         text_add(out, "uniforms %u\n", m->uniform_count);
     for (uint32_t k = 0; k < m->functions.count; k++)

@@ -29,9 +29,23 @@
 
 static const float finite_most = 3e38f, two_31 = 0x1p31f, two_32 = 0x1p32f, two_52 = 0x1p52f;
 
+/* The same of doubles, which hold every integer below 2^52: of the nearest integer, exactly. */
+static void split_double(ir_func *f, ir_ref x, ir_ref *low, ir_ref *high)
+{
+    ir_ref half = ir_f32(f, 0.5f), whole = ir_floor(f, ir_add(f, x, half)),
+           upper = ir_floor(f, ir_add(f, ir_mul(f, whole, ir_f32(f, 1 / two_32)), half));
+    ir_ref lower = ir_to_i32(f, ir_sub(f, whole, ir_mul(f, upper, ir_f32(f, two_32))));
+    *low = ir_to_u32(f, lower);
+    *high = ir_to_u32(f, ir_add(f, ir_to_i32(f, upper), ir_shr(f, lower, ir_u32(f, 31))));
+}
+
 /* A value of this size as two words. */
 static void split(ir_func *f, ir_ref x, ir_ref size, ir_ref *low, ir_ref *high)
 {
+    if (f->module->doubles) {
+        split_double(f, x, low, high);
+        return;
+    }
     ir_ref half = ir_f32(f, 0.5f), zero = ir_f32(f, 0), small = ir_lt(f, size, ir_f32(f, two_31));
     ir_ref nearest = ir_floor(f, ir_add(f, ir_mul(f, x, ir_f32(f, 1 / two_32)), half)),
            upper = ir_select(f, small, zero, nearest);

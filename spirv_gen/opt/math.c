@@ -5,7 +5,8 @@
  * folds a phi of 26 and UMin(x, x), x from a loop, to 26), integers' negation as a difference (SPIRV-Tools'
  * optimiser, which SwiftShader uses, takes -(a / b) for -a / b: wrong where a is INT_MIN, and for unsigned
  * numbers; its issues 4487 and 5822), u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a
- * base, and the marks of differentiation, which mean nothing any more.
+ * base, and the marks of differentiation, which mean nothing any more. Modules of doubles have functions of
+ * their own (math_double.c).
  *
  * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly
  * rounded everywhere (NoContraction), and in two places division (atan2) and square root (acos), which code
@@ -32,6 +33,7 @@
  * [sqrt(1/2), sqrt(2)). pow: exp(y log x) with log x and the product in two floats each. atan2: the smaller
  * over the larger of |x| and |y|, then reflections. acos: through asin on [0, 1/2], where larger arguments
  * are halved: acos x = 2 asin sqrt((1 - x)/2). */
+#include "spirv_gen/opt/math_double.h"
 #include "spirv_gen/opt/pass.h"
 #include "spirv_gen/opt/polynomials.h"
 
@@ -284,7 +286,7 @@ static ir_ref expand_to_f32(ir_func *f, ir_ref a, ir_ref unused)
 {
     ir_ref hi, lo;
     (void)unused;
-    if (ir_type_of(f, a) != IR_U32 || fits_31_bits(f, a))
+    if (ir_type_of(f, a) != IR_U32 || fits_31_bits(f, a) || f->module->doubles)
         return ir_to_f32(f, a);
     hi = ir_to_f32(f, ir_shr(f, a, ir_u32(f, 16)));
     lo = ir_to_f32(f, ir_and(f, a, ir_u32(f, 0xffffu)));
@@ -318,6 +320,10 @@ static ir_ref expand_first(ir_func *f, ir_ref a, ir_ref b)
 
 enum { REALS = 1, OTHERS = 2, EVERY = REALS | OTHERS }; /* types of the result */
 typedef ir_ref (*expansion)(ir_func *f, ir_ref a, ir_ref b);
+static const expansion of_doubles[IR_OP_COUNT] = {
+    [IR_SIN] = double_sin, [IR_COS] = double_cos,     [IR_EXP] = double_exp,   [IR_LOG] = double_log,
+    [IR_POW] = double_pow, [IR_ATAN2] = double_atan2, [IR_ACOS] = double_acos,
+};
 static const struct {
     expansion expand;
     int types;
@@ -338,7 +344,8 @@ static bool expand(ir_copier *c, uint32_t id, ir_inst inst)
         return false;
     if (ir_op_table[inst.op].arity > 1 && inst.op != IR_REPLACE_GRAD)
         second = ir_copied(c, inst.b);
-    c->map[id] = expansions[inst.op].expand(c->to, ir_copied(c, inst.a), second);
+    const expansion own = c->to->module->doubles ? of_doubles[inst.op] : NULL;
+    c->map[id] = (own ? own : expansions[inst.op].expand)(c->to, ir_copied(c, inst.a), second);
     return true;
 }
 

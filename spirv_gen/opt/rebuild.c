@@ -93,6 +93,7 @@ ir_module *opt_rebuild(opt_pass *pass)
     const ir_module *from = pass->from;
     ir_module *to = pass->to = ir_module_create();
     pass->functions = memory_need_zeroed(from->functions.count + 1, sizeof *pass->functions);
+    to->doubles = from->doubles;
     to->no_fold = from->no_fold;
     to->no_merge = from->no_merge;
     to->uniform_count = from->uniform_count;
@@ -100,6 +101,7 @@ ir_module *opt_rebuild(opt_pass *pass)
         const ir_buffer *b = &from->buffers.data[k];
         ir_buffer_add(to, b->name, b->constant, b->gradient);
         to->buffers.data[k].tangent = b->tangent;
+        to->buffers.data[k].paired = b->paired;
         to->buffers.data[k].known = b->known, to->buffers.data[k].known_count = b->known_count;
     }
     for (uint32_t k = 0; k < from->functions.count; k++)

@@ -26,6 +26,8 @@ static uint32_t from_word(spv_gen *g, spv_section section, ir_type type, uint32_
     uint32_t operands[2] = {word, 0};
     if (type == IR_U32)
         return word;
+    if (type == IR_F32 && g->m->doubles)
+        return spv_double_of_word(g, section, word);
     if (type != IR_BOOL)
         return spv_emit_value(g, section, SpvOpBitcast, spv_type(g, type), operands, 1);
     operands[1] = spv_u32(g, 0);
@@ -36,6 +38,8 @@ static uint32_t to_word(spv_gen *g, ir_type type, uint32_t value)
 {
     if (type == IR_U32)
         return value;
+    if (type == IR_F32 && g->m->doubles)
+        return spv_word_of_double(g, value);
     if (type != IR_BOOL)
         return SPV_VALUE(g, SpvOpBitcast, spv_type(g, IR_U32), value);
     uint32_t one = spv_u32(g, 1), zero = spv_u32(g, 0);
@@ -105,7 +109,7 @@ uint32_t spv_global_id(spv_gen *g)
 
 static uint32_t element_type(spv_gen *g, spv_view view)
 {
-    uint32_t word = spv_type(g, view == SPV_REALS ? IR_F32 : IR_U32);
+    uint32_t word = view == SPV_REALS ? spv_float(g) : spv_type(g, IR_U32);
     return view == SPV_QUADS ? spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 4}, 2) : word;
 }
 
@@ -221,21 +225,58 @@ static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, spv_
     return pointer_to(g, inst.b, spv_operand(g, frame, inst.a), view);
 }
 
+uint32_t spv_half_length(spv_gen *g, uint32_t buffer)
+{
+    spv_binding *b = &g->bindings[buffer];
+    uint32_t word = spv_type(g, IR_U32), one = spv_u32(g, 1);
+    if (is_addressed(g, buffer))
+        spv_fail(g, "spv: buffer \"%s\" of doubles is larger than a binding of the device reaches",
+                 g->m->buffers.data[buffer].name);
+    if (b->half || g->error.code != BL_OK)
+        return b->half ? b->half : one;
+    if (b->view[SPV_WORDS] == 0)
+        b->view[SPV_WORDS] = declare_view(g, buffer, SPV_WORDS);
+    const uint32_t array[2] = {b->view[SPV_WORDS], 0};
+    uint32_t length = spv_emit_value(g, SPV_PREAMBLE, SpvOpArrayLength, word, array, 2);
+    b->half =
+        spv_emit_value(g, SPV_PREAMBLE, SpvOpShiftRightLogical, word, (const uint32_t[]){length, one}, 2);
+    return b->half;
+}
+
+static uint32_t load_pair(spv_gen *g, uint32_t buffer, uint32_t index)
+{
+    uint32_t word = spv_load_word(g, buffer, index), at = spv_rest_index(g, buffer, index);
+    return spv_double_of_pair(g, word, spv_load_word(g, buffer, at));
+}
+
 void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    uint32_t index = spv_operand(g, frame, inst.a), word = spv_vector_word(g, frame, id, index);
-    if (word == 0)
+    uint32_t index = spv_operand(g, frame, inst.a);
+    bool pair = spv_is_pair(g, inst.b, (ir_type)inst.type);
+    uint32_t word = pair ? 0 : spv_vector_word(g, frame, id, index);
+    if (word == 0 && !pair)
         word = spv_load_word(g, inst.b, index);
-    frame->id[id] = from_word(g, SPV_BODY, (ir_type)inst.type, word);
+    frame->id[id] = pair ? load_pair(g, inst.b, index) : from_word(g, SPV_BODY, (ir_type)inst.type, word);
     spv_name(g, frame->id[id], g->m->buffers.data[inst.b].name);
+}
+
+static void store_word(spv_gen *g, uint32_t buffer, uint32_t index, uint32_t word)
+{
+    uint32_t operands[4] = {pointer_to(g, buffer, index, SPV_WORDS), word};
+    spv_emit(g, SPV_BODY, SpvOpStore, operands, 2 + memory_operands(g, buffer, SPV_WORDS, operands + 2));
 }
 
 void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    uint32_t word = to_word(g, ir_type_of(frame->f, (ir_ref){inst.c}), spv_operand(g, frame, inst.c));
-    uint32_t operands[4] = {element_pointer(g, frame, inst, SPV_WORDS), word};
+    ir_type type = ir_type_of(frame->f, (ir_ref){inst.c});
+    uint32_t value = spv_operand(g, frame, inst.c), word = to_word(g, type, value);
+    uint32_t index = spv_operand(g, frame, inst.a);
     (void)id;
-    spv_emit(g, SPV_BODY, SpvOpStore, operands, 2 + memory_operands(g, inst.b, SPV_WORDS, operands + 2));
+    store_word(g, inst.b, index, word);
+    if (!spv_is_pair(g, inst.b, type))
+        return;
+    uint32_t rest = spv_rest_word(g, value), at = spv_rest_index(g, inst.b, index);
+    store_word(g, inst.b, at, rest);
 }
 
 void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
@@ -247,6 +288,12 @@ void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
     if (type == IR_F32) {
         spv_capability(g, SpvCapabilityAtomicFloat32AddEXT);
         spv_extension(g, "SPV_EXT_shader_atomic_float_add");
+    }
+    if (type == IR_F32 && g->m->doubles) { /* floats, as memory holds them */
+        uint32_t single = SPV_VALUE(g, SpvOpFConvert, spv_float(g), value);
+        uint32_t old = SPV_VALUE(g, SpvOpAtomicFAddEXT, spv_float(g), pointer, scope, relaxed, single);
+        frame->id[id] = SPV_VALUE(g, SpvOpFConvert, spv_type(g, IR_F32), old);
+        return;
     }
     frame->id[id] = SPV_VALUE(g, type == IR_F32 ? SpvOpAtomicFAddEXT : SpvOpAtomicIAdd, spv_type(g, type),
                               pointer, scope, relaxed, value);

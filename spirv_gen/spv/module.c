@@ -218,7 +218,7 @@ uint32_t spv_type(spv_gen *g, ir_type type)
     case IR_U32:
         return spv_type_of(g, SpvOpTypeInt, (const uint32_t[]){32, 0}, 2);
     case IR_F32:
-        return spv_type_of(g, SpvOpTypeFloat, (const uint32_t[]){32}, 1);
+        return spv_type_of(g, SpvOpTypeFloat, (const uint32_t[]){g->m->doubles ? 64 : 32}, 1);
     default:
         BL_ASSERT(false, "type %d", (int)type);
     }
@@ -230,6 +230,17 @@ uint32_t spv_pointer(spv_gen *g, SpvStorageClass storage, uint32_t type)
     return spv_type_of(g, SpvOpTypePointer, (const uint32_t[]){(uint32_t)storage, type}, 2);
 }
 
+/* A float's bits as a double. */
+static uint64_t widened(uint32_t bits)
+{
+    float single;
+    uint64_t wide;
+    memcpy(&single, &bits, sizeof single);
+    const double value = (double)single;
+    memcpy(&wide, &value, sizeof wide);
+    return wide;
+}
+
 uint32_t spv_const(spv_gen *g, ir_type type, uint32_t bits)
 {
     spv_stream *s = &g->section[SPV_GLOBALS];
@@ -238,6 +249,13 @@ uint32_t spv_const(spv_gen *g, ir_type type, uint32_t bits)
         array_push(s, 3u << SpvWordCountShift | (bits ? SpvOpConstantTrue : SpvOpConstantFalse));
         array_push(s, type_id);
         array_push(s, 0u);
+    } else if (type == IR_F32 && g->m->doubles) {
+        const uint64_t wide = widened(bits);
+        array_push(s, 5u << SpvWordCountShift | SpvOpConstant);
+        array_push(s, type_id);
+        array_push(s, 0u);
+        array_push(s, (uint32_t)wide);
+        array_push(s, (uint32_t)(wide >> 32));
     } else {
         array_push(s, 4u << SpvWordCountShift | SpvOpConstant);
         array_push(s, type_id);
@@ -263,7 +281,10 @@ void spv_module_begin(spv_gen *g)
     uint32_t void_type, function_type;
     for (int type = IR_VOID; type < IR_TYPE_COUNT; type++)
         spv_type(g, (ir_type)type);
+    spv_float(g);
     spv_capability(g, SpvCapabilityShader);
+    if (g->m->doubles)
+        spv_capability(g, SpvCapabilityFloat64);
     if (g->options.addressed)
         spv_capability(g, SpvCapabilityPhysicalStorageBufferAddresses);
     SPV_EMIT(g, SPV_MEMORY_MODEL, SpvOpMemoryModel,

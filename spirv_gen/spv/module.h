@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over
  * a trace (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics;
- * vector_loads.c: neighbouring words; rounded.c: division and roots; ray.c: ray queries).
+ * vector_loads.c: neighbouring words; rounded.c: division and roots; doubles.c: modules of doubles; ray.c:
+ * ray queries).
  *
  * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block`
  * is the label of the block that the body stream is in, which is what a phi has to name as predecessor. */
@@ -39,6 +40,7 @@ typedef enum spv_view { SPV_WORDS, SPV_REALS, SPV_QUADS, SPV_VIEW_COUNT } spv_vi
 typedef struct spv_binding {
     uint32_t view[SPV_VIEW_COUNT]; /* variables (of an addressed buffer, pointers), 0: not used */
     uint32_t address;              /* of an addressed buffer, once it is used */
+    uint32_t half;                 /* of a paired buffer: half of its length, once it is used */
     bool loaded, stored;           /* by the kernel; with volatile_memory alone */
 } spv_binding;
 
@@ -199,7 +201,21 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 uint32_t spv_rounded_div(spv_gen *g, uint32_t a, uint32_t b);
 uint32_t spv_rounded_sqrt(spv_gen *g, uint32_t x);
 
+/* ---- doubles.c ---- */
+
+uint32_t spv_float(spv_gen *g); /* the type of 32 bits, whatever the module's reals are */
+uint32_t spv_double_of_word(spv_gen *g, spv_section section, uint32_t word);
+uint32_t spv_word_of_double(spv_gen *g, uint32_t value);
+uint32_t spv_double_of_integer(spv_gen *g, SpvOp op, uint32_t value); /* op: ConvertSToF, ConvertUToF */
+/* Reals of this type are two words in the buffer. */
+bool spv_is_pair(const spv_gen *g, uint32_t buffer, ir_type type);
+uint32_t spv_rest_index(spv_gen *g, uint32_t buffer, uint32_t index); /* of the second word */
+uint32_t spv_double_of_pair(spv_gen *g, uint32_t word, uint32_t rest);
+uint32_t spv_rest_word(spv_gen *g, uint32_t value); /* the second word of a real */
+
 /* ---- memory.c ---- */
+
+uint32_t spv_half_length(spv_gen *g, uint32_t buffer); /* in words */
 
 /* Element `index` (u32 id) of a view of a buffer. */
 uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view);

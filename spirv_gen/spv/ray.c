@@ -399,7 +399,7 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     ir_operands operands = ir_call_operands(frame->f, inst);
     ray_query q = {.g = g, .operands = &operands, .any = inst.op == IR_RAY_ANY};
     uint32_t results[5] = {0};
-    if (!g->options.rays.query) {
+    if (!g->options.rays.query || g->m->doubles) { /* queries have floats */
         spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id,
                  ir_op_table[inst.op].name);
         return;

@@ -163,7 +163,7 @@ static uint32_t slot_for(slots *s, const interval *n)
 
 static void place_in_slots(x86_gen *g, x86_function *fn, const calls *before, const interval_list *all)
 {
-    slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
+    slots vectors = {.fn = fn, .bytes = g->slot}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
     for (uint32_t pass = 0; pass < 2; pass++) /* vectors come first, so all of them are aligned */
         for (uint32_t i = 0; i < all->count; i++) {
             const interval *n = &all->data[i];
@@ -192,13 +192,13 @@ static void place_others(x86_gen *g, x86_function *fn)
         const ir_inst *inst = &fn->f->inst.data[i];
         x86_value *v = &fn->values[i];
         if (inst->op == IR_LOCAL)
-            v->at = new_bytes(fn, inst->a * g->bytes), v->named = true;
+            v->at = new_bytes(fn, inst->a * x86_vector_bytes(g, (ir_type)inst->type)), v->named = true;
         if (inst->op == IR_STATE && fn->f->inst.data[inst->b].op == IR_STATE)
-            v->swap = new_bytes(fn, g->bytes);
+            v->swap = new_bytes(fn, g->slot);
         if (ir_is_call(inst->op) && !fn->call_area)
-            fn->call_area = new_bytes(fn, 3 * g->bytes);
+            fn->call_area = new_bytes(fn, 3 * g->slot);
         if (ir_is_call(inst->op) && inst->op != IR_CALL && !fn->ray_area)
-            fn->ray_area = new_bytes(fn, g->bytes);
+            fn->ray_area = new_bytes(fn, g->slot);
         depth += inst->op == IR_IF || inst->op == IR_LOOP;
         depth -= inst->op == IR_ENDIF || inst->op == IR_ENDLOOP;
         deepest = depth > deepest ? depth : deepest;
@@ -209,13 +209,13 @@ static void place_others(x86_gen *g, x86_function *fn)
 void x86_allocate(x86_gen *g, x86_function *fn)
 {
     interval_list all = {0};
-    fn->param_bytes = fn->f->params.count * g->bytes;
-    fn->frame_bytes = fn->param_bytes + fn->f->results.count * g->bytes;
+    fn->param_bytes = fn->f->params.count * g->slot;
+    fn->frame_bytes = fn->param_bytes + fn->f->results.count * g->slot;
     calls *before = sum_calls(g, fn);
     find_intervals(fn, before, &all);
     scan(g, fn, &all);
     place_in_slots(g, fn, before, &all);
-    fn->frame_bytes = (fn->frame_bytes + g->bytes - 1) / g->bytes * g->bytes;
+    fn->frame_bytes = (fn->frame_bytes + g->slot - 1) / g->slot * g->slot;
     fn->refill.area = new_bytes(fn, x86_refill_bytes(g, fn));
     place_others(g, fn);
     fn->frame_bytes = (fn->frame_bytes + 63) / 64 * 64;

@@ -5,6 +5,8 @@
  * and read in it lives until the loop ends. */
 #include "spirv_gen/x86/generate.h"
 
+#include <string.h>
+
 static const ir_inst *inst_at(const x86_function *fn, uint32_t id) { return &fn->f->inst.data[id]; }
 
 /* ---- regions ---- */
@@ -53,23 +55,39 @@ static bool is_uniform(const x86_function *fn, const ir_inst *inst)
     return ir_every_operand(fn->f, *inst, operand_is_uniform, fn);
 }
 
+static uint32_t constant_double(x86_gen *g, uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    const double twice = (double)value;
+    uint64_t two_words;
+    memcpy(&two_words, &twice, sizeof two_words);
+    return x86_constant_double(g, two_words);
+}
+
 static x86_value place_of(x86_gen *g, const x86_function *fn, const ir_inst *inst)
 {
     x86_value v = {.place = inst->type == IR_BOOL ? X86_MASK : X86_VECTOR};
     switch (inst->op) {
     case IR_CONST:
         v.place = X86_WORD, v.named = true;
-        v.at = x86_constant(g, inst->type == IR_BOOL && inst->a ? ~0u : inst->a);
+        if (g->doubles && inst->type == IR_F32)
+            v.at = constant_double(g, inst->a);
+        else
+            v.at = x86_constant(g, inst->type == IR_BOOL && inst->a ? ~0u : inst->a);
         return v;
     case IR_UNIFORM:
-        v.place = X86_WORD, v.named = true;
+        v.place = X86_WORD;
+        if (g->doubles && inst->type == IR_F32) /* the prologue makes a double of it */
+            return v;
+        v.named = true;
         v.at = X86_WORKSPACE_UNIFORMS + 4 * inst->a;
         return v;
     case IR_GLOBAL_ID:
         v.named = true, v.at = X86_GLOBAL_ID;
         return v;
     case IR_PARAM:
-        v.named = true, v.at = g->bytes * inst->a;
+        v.named = true, v.at = g->slot * inst->a;
         return v;
     case IR_LOCAL:
         v.place = X86_ARRAY;
@@ -271,6 +289,14 @@ static void find_lives(x86_function *fn)
         live_until(&end, f->results.data[i].id);
 }
 
+static uint32_t new_words(x86_gen *g, uint8_t type)
+{
+    const uint32_t at = x86_new_word(g);
+    if (g->doubles && type == IR_F32)
+        x86_new_word(g);
+    return at;
+}
+
 void x86_analyse(x86_gen *g, x86_function *fn)
 {
     find_regions(fn);
@@ -285,6 +311,6 @@ void x86_analyse(x86_gen *g, x86_function *fn)
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         x86_value *v = &fn->values[i];
         if (v->place == X86_WORD && !v->named && v->fusion != X86_UNUSED)
-            v->named = true, v->at = x86_new_word(g);
+            v->named = true, v->at = new_words(g, inst_at(fn, i)->type);
     }
 }

@@ -17,10 +17,12 @@ x86_operand x86_call_selector(const x86_gen *g) { return x86_slot(g, g->fn->call
 
 static void put_argument(x86_gen *g, uint32_t k, uint32_t id)
 {
-    if (ir_type_of(g->fn->f, (ir_ref){id}) == IR_BOOL)
-        x86_mask_write(g, callee_bytes(g, g->bytes * k, x86_mask_bytes(g)), x86_mask_source(g, id, 0));
+    const ir_type type = ir_type_of(g->fn->f, (ir_ref){id});
+    if (type == IR_BOOL)
+        x86_mask_write(g, callee_bytes(g, g->slot * k, x86_mask_bytes(g)), x86_mask_source(g, id, 0));
     else
-        VEC(g, VMOVUPS, x86_callee_slot(g, g->bytes * k), x86_v(g, x86_source_register(g, id, 0)));
+        VEC(g, VMOVUPS, callee_bytes(g, g->slot * k, x86_vector_bytes(g, type)),
+            x86_register(g, type, x86_source_register(g, id, 0)));
 }
 
 void x86_keep_registers(x86_gen *g, uint32_t call, bool restore)
@@ -31,15 +33,16 @@ void x86_keep_registers(x86_gen *g, uint32_t call, bool restore)
         if (!x86_lives_across(v, call))
             continue;
         bool mask = v->place == X86_MASK;
-        x86_operand slot = x86_slot(g, v->home, mask ? x86_mask_bytes(g) : g->bytes);
+        const ir_type type = ir_type_of(fn->f, (ir_ref){fn->kept.data[k]});
+        x86_operand slot = x86_slot(g, v->home, mask ? x86_mask_bytes(g) : x86_vector_bytes(g, type));
         if (mask && restore)
             x86_mask_read(g, v->reg, slot);
         else if (mask)
             x86_mask_write(g, slot, v->reg);
         else if (restore)
-            VEC(g, VMOVUPS, x86_v(g, v->reg), slot);
+            VEC(g, VMOVUPS, x86_register(g, type, v->reg), slot);
         else
-            VEC(g, VMOVUPS, slot, x86_v(g, v->reg));
+            VEC(g, VMOVUPS, slot, x86_register(g, type, v->reg));
     }
 }
 
@@ -62,7 +65,7 @@ static void call_in_turn(x86_gen *g, ir_operands o, x86_operand running)
     x86_assembler *c = &g->code;
     uint32_t top = x86_label(c), out = x86_label(c), table = x86_label(c), m = x86_mask_scratch(g, 0);
     x86_operand selector = x86_call_selector(g), one = selector, rdx = x86_reg(ZYDIS_REGISTER_RDX),
-                to_go = x86_slot(g, g->fn->call_area + 2 * g->bytes, 4);
+                to_go = x86_slot(g, g->fn->call_area + 2 * g->slot, 4);
     one.index = ZYDIS_REGISTER_RCX, one.scale = 4, one.bytes = 4;
     x86_mask_bits(g, ZYDIS_REGISTER_EAX, x86_active(g));
     GP(g, TEST, EAX, EAX);
@@ -93,7 +96,7 @@ static void call_in_turn(x86_gen *g, ir_operands o, x86_operand running)
 
 void x86_call_targets(x86_gen *g, ir_operands o)
 {
-    x86_operand running = x86_slot(g, g->fn->call_area + g->bytes, x86_mask_bytes(g));
+    x86_operand running = x86_slot(g, g->fn->call_area + g->slot, x86_mask_bytes(g));
     x86_mask_write(g, running, x86_active(g));
     if (o.target_count == 1)
         enter(g, &g->functions[o.targets[0]].label);
@@ -121,14 +124,15 @@ void x86_result(x86_gen *g, uint32_t id, ir_inst inst)
         return;
     }
     ir_operands o = ir_call_operands(g->fn->f, g->fn->f->inst.data[inst.a]);
-    uint32_t at = g->functions[o.targets[0]].param_bytes + g->bytes * inst.b;
+    uint32_t at = g->functions[o.targets[0]].param_bytes + g->slot * inst.b;
     if (inst.type == IR_BOOL) {
         uint32_t to = x86_mask_destination(g, id);
         x86_mask_read(g, to, callee_bytes(g, at, x86_mask_bytes(g)));
         x86_mask_finish(g, id, to);
     } else {
         uint32_t to = x86_destination(g, id);
-        VEC(g, VMOVUPS, x86_v(g, to), x86_callee_slot(g, at));
+        VEC(g, VMOVUPS, x86_register(g, (ir_type)inst.type, to),
+            callee_bytes(g, at, x86_vector_bytes(g, (ir_type)inst.type)));
         x86_finish(g, id, to);
     }
 }
@@ -139,8 +143,9 @@ void x86_return(x86_gen *g)
 {
     const ir_func *f = g->fn->f;
     for (uint32_t k = 0; k < f->results.count; k++) {
-        uint32_t id = f->results.data[k].id, at = g->fn->param_bytes + g->bytes * k;
-        if (ir_type_of(f, f->results.data[k]) == IR_BOOL) {
+        uint32_t id = f->results.data[k].id, at = g->fn->param_bytes + g->slot * k;
+        const ir_type type = ir_type_of(f, f->results.data[k]);
+        if (type == IR_BOOL) {
             x86_operand slot = x86_slot(g, at, x86_mask_bytes(g));
             uint32_t kept = x86_mask_scratch(g, 0), others = x86_mask_scratch(g, 1);
             x86_mask_and(g, kept, x86_mask_source(g, id, 0), x86_active(g));
@@ -149,14 +154,14 @@ void x86_return(x86_gen *g)
             x86_mask_or(g, kept, kept, others);
             x86_mask_write(g, slot, kept);
         } else {
-            x86_operand slot = x86_slot(g, at, g->bytes);
+            x86_operand slot = x86_slot(g, at, x86_vector_bytes(g, type));
             uint32_t from = x86_source_register(g, id, 0);
             if (g->fn->called_in_part) {
-                VEC(g, VMOVUPS, x86_v(g, 1), slot);
-                x86_blend(g, 1, x86_active(g), 1, x86_v(g, from));
+                VEC(g, VMOVUPS, x86_register(g, type, 1), slot);
+                x86_blend(g, type, 1, x86_active(g), 1, x86_register(g, type, from));
                 from = 1;
             }
-            VEC(g, VMOVUPS, slot, x86_v(g, from));
+            VEC(g, VMOVUPS, slot, x86_register(g, type, from));
         }
     }
     GP0(g, RET);

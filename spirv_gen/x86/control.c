@@ -147,6 +147,8 @@ static bool swaps(const x86_gen *g, uint32_t state, uint32_t loop)
     return g->fn->f->inst.data[state].b != state && is_state(g, g->fn->f->inst.data[state].b, loop);
 }
 
+static ir_type type_of(const x86_gen *g, uint32_t id) { return ir_type_of(g->fn->f, (ir_ref){id}); }
+
 static void keep_next(x86_gen *g, uint32_t state)
 {
     const x86_value *v = &g->fn->values[state];
@@ -154,7 +156,8 @@ static void keep_next(x86_gen *g, uint32_t state)
     if (v->place == X86_MASK)
         x86_mask_write(g, x86_slot(g, v->swap, x86_mask_bytes(g)), x86_mask_source(g, next, 0));
     else
-        VEC(g, VMOVUPS, x86_slot(g, v->swap, g->bytes), x86_v(g, x86_source_register(g, next, 0)));
+        VEC(g, VMOVUPS, x86_slot(g, v->swap, x86_vector_bytes(g, type_of(g, state))),
+            x86_register(g, type_of(g, state), x86_source_register(g, next, 0)));
 }
 
 /* If somebody reads the state after the loop, only lanes that still run get the next value. */
@@ -175,9 +178,9 @@ static void next_vector(x86_gen *g, uint32_t state, x86_operand next, bool outli
     uint32_t to = x86_destination(g, state);
     if (outlives) {
         uint32_t before = x86_source_register(g, state, 1);
-        x86_blend(g, to, x86_active(g), before, next);
+        x86_blend(g, type_of(g, state), to, x86_active(g), before, next);
     } else {
-        VEC(g, VMOVUPS, x86_v(g, to), next);
+        VEC(g, VMOVUPS, x86_register(g, type_of(g, state), to), next);
     }
     x86_finish(g, state, to);
 }
@@ -194,7 +197,7 @@ static void next_state(x86_gen *g, uint32_t state, uint32_t loop, uint32_t end)
             mask = x86_mask_source(g, next, 0);
         next_mask(g, state, mask, outlives);
     } else if (kept) {
-        next_vector(g, state, x86_slot(g, v->swap, g->bytes), outlives);
+        next_vector(g, state, x86_slot(g, v->swap, x86_vector_bytes(g, type_of(g, state))), outlives);
     } else if (outlives) {
         next_vector(g, state, x86_source(g, next, 2), true);
     } else {

@@ -40,7 +40,9 @@ static void convert(const x86_operand *from, ZydisEncoderOperand *to, ZydisEncod
         to->mem.displacement = from->value;
         to->mem.size = from->bytes;
         if (from->broadcast)
-            r->evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_16; /* x86_put corrects it for shorter vectors */
+            r->evex.broadcast = from->bytes == 8 ? ZYDIS_BROADCAST_MODE_1_TO_8   /* doubles, of a ZMM */
+                                                 : ZYDIS_BROADCAST_MODE_1_TO_16; /* x86_put corrects it
+                                                                                    for shorter vectors */
         return;
     }
 }
@@ -83,7 +85,8 @@ static size_t encode_whole(ZydisMnemonic mnemonic, x86_lanes_written lanes, cons
     }
     if (r.evex.broadcast && ymm)
         r.evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_8;
-    if (mnemonic == ZYDIS_MNEMONIC_VBLENDVPS) /* an immediate byte holds its last register */
+    if (mnemonic == ZYDIS_MNEMONIC_VBLENDVPS ||
+        mnemonic == ZYDIS_MNEMONIC_VBLENDVPD) /* an immediate byte holds its last register */
         r.operands[count - 1].reg.is4 = ZYAN_TRUE;
     r.evex.zeroing_mask = lanes.zero;
     return encode(&r, bytes);

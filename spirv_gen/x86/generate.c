@@ -60,6 +60,20 @@ uint32_t x86_constant(x86_gen *g, uint32_t bits)
     return word_place(*entry - 1);
 }
 
+uint32_t x86_constant_double(x86_gen *g, uint64_t bits)
+{
+    const uint32_t words[2] = {(uint32_t)bits, (uint32_t)(bits >> 32)};
+    for (uint32_t k = 0; k < g->doubles_at.count; k++) {
+        const uint32_t at = g->doubles_at.data[k];
+        if (memcmp(g->constants.data + at, words, sizeof words) == 0)
+            return word_place(at);
+    }
+    array_push(&g->doubles_at, g->constants.count);
+    array_push(&g->constants, words[0]);
+    array_push(&g->constants, words[1]);
+    return word_place(g->constants.count - 2);
+}
+
 /* ---- functions ---- */
 
 typedef void (*lowering)(x86_gen *g, uint32_t id, ir_inst inst);
@@ -76,7 +90,7 @@ static const lowering lowerings[IR_OP_COUNT] = {
 #undef IR_STRUCT
     [IR_CONST] = nothing,
     [IR_PARAM] = nothing,
-    [IR_UNIFORM] = nothing,
+    [IR_UNIFORM] = x86_uniform,
     [IR_GLOBAL_ID] = nothing,
     [IR_IF] = x86_if,
     [IR_ELSE] = x86_else,
@@ -367,7 +381,8 @@ static bl_result make(const ir_module *m, const x86_options *options, x86_code *
 {
     BL_ASSERT(m->entry && options->target != X86_NONE, "a module without entry, or no target");
     x86_gen g = {.m = m, .options = options, .target = options->target, .lanes = x86_lanes(options->target)};
-    g.bytes = 4 * g.lanes, g.listed = listing != NULL;
+    g.doubles = m->doubles, g.lanes = g.doubles ? g.lanes / 2 : g.lanes;
+    g.bytes = 4 * g.lanes, g.slot = g.doubles ? 2 * g.bytes : g.bytes, g.listed = listing != NULL;
     if (fits(&g)) {
         for (uint32_t lane = 0; lane < 16; lane++)
             array_push(&g.constants, lane);
@@ -391,6 +406,7 @@ static bl_result make(const ir_module *m, const x86_options *options, x86_code *
         array_free(&g.functions[k].refill.values);
     }
     array_free(&g.constants);
+    array_free(&g.doubles_at);
     array_free(&g.open);
     array_free(&g.marks);
     x86_assembler_free(&g.code);

@@ -10,7 +10,11 @@
  *
  * Every value has one place for its whole life. A value that depends on constants, uniforms and constant
  * buffers alone is `uniform`: the prologue computes it, and its place is a word of the workspace, which
- * instructions broadcast. The place of any other value is a register or a slot of the frame. */
+ * instructions broadcast. The place of any other value is a register or a slot of the frame.
+ *
+ * A module of doubles (ir.h) has half as many lanes. Then a real is a vector of doubles, which fills a
+ * register and a slot; vectors of integers fill the lower half of either. x86_v and x86_r are the two
+ * views of a vector register, which are the same one otherwise. A uniform real is two words. */
 #ifndef SPIRV_GEN_X86_GENERATE_H
 #define SPIRV_GEN_X86_GENERATE_H
 
@@ -125,12 +129,15 @@ typedef struct x86_gen {
     const ir_module *m;
     const x86_options *options;
     x86_target target;
-    uint32_t lanes, bytes; /* in a vector */
+    bool doubles;          /* of the module */
+    uint32_t lanes, bytes; /* in a vector of words */
+    uint32_t slot;         /* bytes of a vector of reals, and of a slot of the frame */
     x86_assembler code;
     arena memory;
     x86_function *functions;
     ARRAY(uint32_t) constants; /* the words from X86_WORKSPACE_CONSTANTS on */
     uint32_t *constant_table, constant_table_size;
+    ARRAY(uint32_t) doubles_at;               /* constants that are doubles: their first words */
     uint32_t fixed_buffer[X86_FIXED_BUFFERS]; /* the buffers that have a register; ~0: none */
     uint32_t iota;                            /* the place in the workspace of the vector 0, 1, 2, .. */
     ARRAY(x86_open_region) open;
@@ -148,6 +155,7 @@ void x86_fail(x86_gen *g, const char *format, ...) BL_PRINTF(2, 3);
 /* ---- generate.c ---- */
 /* The place of a constant in the workspace. Constants of equal bits share one. */
 uint32_t x86_constant(x86_gen *g, uint32_t bits);
+uint32_t x86_constant_double(x86_gen *g, uint64_t bits); /* two words */
 
 /* ---- listing.c: the finished code as text, for x86_list ---- */
 void x86_write_listing(x86_gen *g, const x86_header *h, text *out);
@@ -208,15 +216,35 @@ static inline ZydisRegister x86_fixed_register(uint32_t k) { return (ZydisRegist
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer);
 void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no);
 
+/* ---- doubles.c: words of memory and doubles ---- */
+/* x86_finish of what x86_v(reg) holds as memory does. */
+void x86_finish_words(x86_gen *g, uint32_t id, uint32_t reg);
+/* A register with the value's words, as x86_stored_bits gives them, but NaNs are what they are. */
+uint32_t x86_word_register(x86_gen *g, uint32_t id, uint32_t scratch);
+void x86_uniform(x86_gen *g, uint32_t id, ir_inst inst); /* of one that becomes a double */
+/* Reals of this type are two words in the buffer (ir_buffer.paired). */
+bool x86_is_pair(const x86_gen *g, uint32_t buffer, ir_type type);
+void x86_pair_load(x86_gen *g, uint32_t id, ir_inst inst);
+void x86_checked_pair(x86_gen *g, uint32_t id, ir_inst inst); /* in the prologue */
+void x86_store_rest(x86_gen *g, ir_inst inst);                /* of a store of a pair: its second words */
+
 /* ---- operands.c: where values are, as operands ---- */
 bool x86_wanted(const x86_gen *g, uint32_t id);                      /* the value has a place */
 x86_operand x86_word(const x86_gen *g, uint32_t at, uint32_t bytes); /* memory of the workspace */
 x86_operand x86_slot(const x86_gen *g, uint32_t at, uint32_t bytes); /* memory of the frame */
 x86_operand x86_temporary(const x86_gen *g, uint32_t k);             /* vector k at r9 */
-x86_operand x86_v(const x86_gen *g, uint32_t reg);                   /* a vector register */
+x86_operand x86_v(const x86_gen *g, uint32_t reg);                   /* a vector register, of words */
+x86_operand x86_r(const x86_gen *g, uint32_t reg);                   /* of reals */
+/* The view of a register, and the bytes, that values of a type have. */
+x86_operand x86_register(const x86_gen *g, ir_type type, uint32_t reg);
+uint32_t x86_vector_bytes(const x86_gen *g, ir_type type);
 /* A value as the last operand of an instruction. If it cannot be one, the code loads it into `scratch`. */
 x86_operand x86_source(x86_gen *g, uint32_t id, uint32_t scratch);
 x86_operand x86_constant_source(x86_gen *g, uint32_t bits, uint32_t scratch);
+void x86_load_real(x86_gen *g, uint32_t reg, float value); /* of that type */
+x86_operand x86_double_source(x86_gen *g, uint64_t bits, uint32_t scratch);
+x86_operand x86_real_source(x86_gen *g, float value,
+                            uint32_t scratch); /* of the type of the module's reals */
 /* The value's own register, or `scratch`, which the code loads. */
 uint32_t x86_source_register(x86_gen *g, uint32_t id, uint32_t scratch);
 bool x86_in_register(const x86_gen *g, uint32_t id);

@@ -44,10 +44,25 @@ static x86_operand mask_operand(const x86_gen *g, uint32_t mask)
     return avx512(g) ? x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)) : x86_v(g, mask);
 }
 
+/* The same of masks of eight lanes, whose other bits become 0. */
+static ZydisMnemonic of_eight(ZydisMnemonic k)
+{
+    static const ZydisMnemonic pairs[][2] = {
+        {ZYDIS_MNEMONIC_KMOVW, ZYDIS_MNEMONIC_KMOVB}, {ZYDIS_MNEMONIC_KXNORW, ZYDIS_MNEMONIC_KXNORB},
+        {ZYDIS_MNEMONIC_KANDW, ZYDIS_MNEMONIC_KANDB}, {ZYDIS_MNEMONIC_KORW, ZYDIS_MNEMONIC_KORB},
+        {ZYDIS_MNEMONIC_KXORW, ZYDIS_MNEMONIC_KXORB}, {ZYDIS_MNEMONIC_KANDNW, ZYDIS_MNEMONIC_KANDNB},
+        {ZYDIS_MNEMONIC_KNOTW, ZYDIS_MNEMONIC_KNOTB}, {ZYDIS_MNEMONIC_KORTESTW, ZYDIS_MNEMONIC_KORTESTB}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i][0] == k)
+            return pairs[i][1];
+    BL_ASSERT(false, "%s of eight lanes", ZydisMnemonicGetString(k));
+}
+
 /* Emits an instruction of masks, with the mnemonic for k registers or that for vectors. */
 static void of_masks(x86_gen *g, ZydisMnemonic k, ZydisMnemonic vector, const x86_operand *operands,
                      uint32_t count)
 {
+    k = g->lanes == 8 && avx512(g) ? of_eight(k) : k;
     x86_put(&g->code, avx512(g) ? k : vector, (x86_lanes_written){0}, operands, count);
 }
 #define MASKS(g, K, VECTOR, ...)                                                                             \
@@ -69,7 +84,7 @@ void x86_mask_move(x86_gen *g, uint32_t to, uint32_t from)
 /* The memory of a mask with the size that KMOVW and VMOVUPS expect. */
 static x86_operand mask_memory(const x86_gen *g, x86_operand memory)
 {
-    memory.bytes = avx512(g) ? 2 : memory.bytes;
+    memory.bytes = avx512(g) ? (uint16_t)(g->lanes / 8) : memory.bytes;
     return memory;
 }
 
@@ -114,7 +129,7 @@ void x86_mask_and_not(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
 {
     if (avx512(g)) {
-        GP(g, KNOTW, mask_operand(g, to), mask_operand(g, a));
+        MASKS(g, KNOTW, INVALID, mask_operand(g, to), mask_operand(g, a));
         return;
     }
     x86_mask_set(g, OWN, true);
@@ -185,11 +200,32 @@ static void integers_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare h
         x86_mask_not(g, mask, mask);
 }
 
+/* With AVX2 a mask has a word a lane, and the comparison makes two. */
+static void compare_doubles(x86_gen *g, uint32_t mask, uint8_t predicate, uint32_t a, x86_operand b)
+{
+    if (avx512(g)) {
+        VEC(g, VCMPPD, mask_operand(g, mask), x86_r(g, a), b, x86_imm(predicate));
+        return;
+    }
+    VEC(g, VCMPPD, x86_r(g, mask), x86_r(g, a), b, x86_imm(predicate));
+    VEC(g, VEXTRACTF128, x86_v(g, OWN), x86_r(g, mask), x86_imm(1));
+    VEC(g, VSHUFPS, x86_v(g, mask), x86_v(g, mask), x86_v(g, OWN), x86_imm(0x88));
+}
+
+/* With AVX2: a mask of doubles, in OWN. */
+static uint32_t wide_mask(x86_gen *g, uint32_t mask)
+{
+    VEC(g, VPMOVSXDQ, x86_r(g, OWN), x86_v(g, mask));
+    return OWN;
+}
+
 void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
     static const uint8_t predicates[] = {0x00, 0x04, 0x11, 0x12}; /* of VCMPPS */
     BL_ASSERT(type != IR_BOOL, "a comparison of masks");
-    if (type == IR_F32)
+    if (type == IR_F32 && g->doubles)
+        compare_doubles(g, mask, predicates[how], a, b);
+    else if (type == IR_F32)
         VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how]));
     else if (avx512(g))
         integers_avx512(g, mask, type, how, a, b);
@@ -199,22 +235,44 @@ void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how,
 
 void x86_compare_ordered(x86_gen *g, uint32_t mask, uint32_t a)
 {
-    VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), x86_v(g, a), x86_imm(0x07));
+    enum { ORDERED = 7 };
+    if (g->doubles)
+        compare_doubles(g, mask, ORDERED, a, x86_r(g, a));
+    else
+        VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), x86_v(g, a), x86_imm(ORDERED));
 }
 
 /* ---- under a mask ---- */
 
-void x86_blend(x86_gen *g, uint32_t to, uint32_t mask, uint32_t no, x86_operand yes)
+void x86_blend(x86_gen *g, ir_type type, uint32_t to, uint32_t mask, uint32_t no, x86_operand yes)
 {
-    if (avx512(g))
+    if (type == IR_F32 && g->doubles && avx512(g))
+        MASKED(g, VBLENDMPD, mask, false, x86_r(g, to), x86_r(g, no), yes);
+    else if (type == IR_F32 && g->doubles)
+        VEC(g, VBLENDVPD, x86_r(g, to), x86_r(g, no), yes, x86_r(g, wide_mask(g, mask)));
+    else if (avx512(g))
         MASKED(g, VBLENDMPS, mask, false, x86_v(g, to), x86_v(g, no), yes);
     else
         VEC(g, VBLENDVPS, x86_v(g, to), x86_v(g, no), yes, x86_v(g, mask));
 }
 
-void x86_blend_zero(x86_gen *g, uint32_t to, uint32_t mask, x86_operand yes)
+static void blend_zero_doubles(x86_gen *g, uint32_t to, uint32_t mask, x86_operand yes)
 {
     if (!avx512(g))
+        VEC(g, VANDPD, x86_r(g, to), x86_r(g, wide_mask(g, mask)), yes);
+    else if (yes.form == X86_REGISTER)
+        MASKED(g, VMOVAPD, mask, true, x86_r(g, to), yes);
+    else if (yes.broadcast)
+        MASKED(g, VBROADCASTSD, mask, true, x86_r(g, to), x86_at(yes.reg, yes.value, 8));
+    else
+        MASKED(g, VMOVUPD, mask, true, x86_r(g, to), yes);
+}
+
+void x86_blend_zero(x86_gen *g, ir_type type, uint32_t to, uint32_t mask, x86_operand yes)
+{
+    if (type == IR_F32 && g->doubles)
+        blend_zero_doubles(g, to, mask, yes);
+    else if (!avx512(g))
         VEC(g, VANDPS, x86_v(g, to), x86_v(g, mask), yes);
     else if (yes.form == X86_REGISTER)
         MASKED(g, VMOVAPS, mask, true, x86_v(g, to), yes);
@@ -242,6 +300,21 @@ void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint
     } else {
         x86_mask_move(g, OWN, mask);
         VEC(g, VPGATHERDD, x86_v(g, to), memory, x86_v(g, OWN));
+    }
+}
+
+void x86_gather_doubles(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index,
+                        int64_t displacement)
+{
+    x86_operand memory = x86_indexed(base, x86_v(g, index).reg, 8, displacement, 8);
+    BL_ASSERT(to != index, "a gather into its own index");
+    VEC(g, VXORPS, x86_r(g, to), x86_r(g, to), x86_r(g, to));
+    if (avx512(g)) {
+        uint32_t cleared = x86_mask_scratch(g, GATHER_MASK);
+        x86_mask_move(g, cleared, mask);
+        MASKED(g, VGATHERDPD, cleared, false, x86_r(g, to), memory);
+    } else {
+        VEC(g, VGATHERDPD, x86_r(g, to), memory, x86_r(g, wide_mask(g, mask)));
     }
 }
 
@@ -296,4 +369,19 @@ void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, 
     uint32_t cleared = x86_mask_scratch(g, GATHER_MASK);
     x86_mask_move(g, cleared, mask);
     MASKED(g, VPSCATTERDD, cleared, false, lanes_at(g, base, index, displacement), x86_v(g, from));
+}
+
+/* One lane after the other, whatever the processor: few traces have arrays of reals. */
+void x86_scatter_doubles(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
+                         uint32_t from)
+{
+    x86_operand value = x86_temporary(g, 1), rdi = x86_reg(ZYDIS_REGISTER_RDI), lane = value;
+    value.bytes = (uint16_t)g->slot; /* two temporaries */
+    lane.index = ZYDIS_REGISTER_RCX, lane.scale = 8, lane.bytes = 8;
+    VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, index));
+    VEC(g, VMOVUPS, value, x86_r(g, from));
+    x86_lane_loop loop = x86_begin_lanes(g, mask);
+    GP(g, MOV, rdi, lane);
+    GP(g, MOV, x86_indexed(base, ZYDIS_REGISTER_RDX, 8, displacement, 8), rdi);
+    x86_end_lanes(g, loop);
 }

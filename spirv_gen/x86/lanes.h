@@ -44,13 +44,16 @@ typedef enum x86_compare { X86_EQUAL, X86_UNEQUAL, X86_LESS, X86_LESS_EQUAL } x8
 void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b);
 /* The mask gets the lanes in which a real is no NaN. */
 void x86_compare_ordered(x86_gen *g, uint32_t mask, uint32_t a);
-/* to = mask ? yes : no */
-void x86_blend(x86_gen *g, uint32_t to, uint32_t mask, uint32_t no, x86_operand yes);
-void x86_blend_zero(x86_gen *g, uint32_t to, uint32_t mask, x86_operand yes); /* no = 0 */
+/* to = mask ? yes : no, of a value's type: of words where that is not IR_F32 */
+void x86_blend(x86_gen *g, ir_type type, uint32_t to, uint32_t mask, uint32_t no, x86_operand yes);
+void x86_blend_zero(x86_gen *g, ir_type type, uint32_t to, uint32_t mask, x86_operand yes); /* no = 0 */
 /* Lanes of the mask get the word base[index], the others 0. `to` must not be `index`. The mask stays as it
  * is. */
 void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index,
                 int64_t displacement);
+/* The same of doubles: base and displacement of bytes, index of doubles. */
+void x86_gather_doubles(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index,
+                        int64_t displacement);
 /* A loop over the lanes of a mask, in ascending order. Temporary 0 must hold an index for each lane. Within
  * the loop ecx is the lane, rdx its index, and esi has a bit for each lane that is left; eax and edi are
  * free. */
@@ -65,5 +68,7 @@ x86_operand x86_lane_word(ZydisRegister base, int64_t displacement); /* the word
 /* Lanes of the mask write base[index] = from, in ascending order. */
 void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
                  uint32_t from);
+void x86_scatter_doubles(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
+                         uint32_t from);
 
 #endif

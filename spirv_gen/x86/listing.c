@@ -88,7 +88,7 @@ static void add_word(const listing *l, int64_t at, text *out)
 
 static void add_slot(const listing *l, int64_t at, text *out)
 {
-    int64_t bytes = l->g->bytes, results = at - l->fn->param_bytes;
+    int64_t bytes = l->g->slot, results = at - l->fn->param_bytes;
     if (at < 0)
         return;
     if (results < 0)
@@ -133,7 +133,7 @@ static void add_memory(const char *base, int64_t at, text *out)
 static void add_value_place(const listing *l, uint32_t id, text *out)
 {
     const x86_value *v = &l->fn->values[id];
-    char vectors = l->g->lanes == 16 ? 'z' : 'y';
+    char vectors = l->g->target == X86_AVX512 ? 'z' : 'y';
     if (v->place == X86_NOWHERE || v->fusion == X86_UNUSED || !(v->in_register || v->named))
         return;
     if (v->place == X86_WORD)

@@ -142,7 +142,9 @@ void x86_group_loads(x86_function *fn)
             take_groups(fn, &m);
         if (inst.op != IR_LOAD && inst.op != IR_DLOAD)
             continue;
-        if (fn->values[id].place != X86_VECTOR || x86_is_uniform(fn, inst.a) || !fn->values[id].uses)
+        const bool pair =
+            fn->f->module->doubles && inst.type == IR_F32 && fn->f->module->buffers.data[inst.b].paired;
+        if (pair || fn->values[id].place != X86_VECTOR || x86_is_uniform(fn, inst.a) || !fn->values[id].uses)
             continue;
         member load = {.id = id, .index = inst.a, .buffer = inst.b};
         resolve(fn->f, &load);

@@ -63,7 +63,7 @@ static void gather_load(x86_gen *g, uint32_t id, ir_inst inst)
     x86_bind(&g->code, differ);
     x86_gather(g, to, x86_active(g), base, index, 0);
     x86_bind(&g->code, out);
-    x86_finish(g, id, to);
+    x86_finish_words(g, id, to);
 }
 
 /* ---- groups ---- */
@@ -81,7 +81,7 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
             VEC(g, VBROADCASTSS, x86_v(g, to),
                 x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q) + WORD_BYTES * w,
                             WORD_BYTES));
-            x86_finish(g, q->id[w], to);
+            x86_finish_words(g, q->id[w], to);
         }
     }
 }
@@ -115,7 +115,7 @@ static void finish_word(x86_gen *g, uint32_t id, ZydisMnemonic unpack, uint32_t 
         return;
     uint32_t to = x86_in_register(g, id) ? x86_destination(g, id) : 3;
     x86_vector(g, unpack, (x86_operand[]){x86_v(g, to), x86_v(g, a), x86_v(g, b)}, 3);
-    x86_finish(g, id, to);
+    x86_finish_words(g, id, to);
 }
 
 static void transpose(x86_gen *g, const x86_quad *q)
@@ -146,7 +146,7 @@ static void group_load(x86_gen *g, const x86_group *group)
     broadcast_quads(g, group, base);
     x86_jump(&g->code, ZYDIS_MNEMONIC_JMP, out);
     x86_bind(&g->code, differ);
-    x86_blend(g, 2, x86_active(g), 2, x86_v(g, index));
+    x86_blend(g, IR_U32, 2, x86_active(g), 2, x86_v(g, index));
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, 2));
     for (uint32_t i = 0; i < group->quad_count; i++) {
         const x86_quad *q = &g->fn->quads.data[group->quad + i];
@@ -170,20 +170,25 @@ static void checked_load(x86_gen *g, uint32_t id, ir_inst inst)
     x86_bind(&g->code, beyond);
     GP(g, VMOVD, xmm(0), EAX);
     VEC(g, VPBROADCASTD, x86_v(g, 0), xmm(0));
-    x86_finish(g, id, 0);
+    x86_finish_words(g, id, 0);
 }
 
 void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
     const x86_value *v = &g->fn->values[id];
-    if (g->in_prologue) {
+    const bool pair = x86_is_pair(g, inst.b, (ir_type)inst.type);
+    if (g->in_prologue && pair) {
+        x86_checked_pair(g, id, inst);
+    } else if (g->in_prologue) {
         checked_load(g, id, inst);
+    } else if (pair) {
+        x86_pair_load(g, id, inst);
     } else if (v->fusion == X86_GROUP_FIRST) {
         group_load(g, &g->fn->groups.data[g->fn->group_of[id]]);
     } else if (x86_is_uniform(g->fn, inst.a)) {
         uint32_t to = x86_destination(g, id);
         VEC(g, VBROADCASTSS, x86_v(g, to), uniform_word(g, inst.b, inst.a));
-        x86_finish(g, id, to);
+        x86_finish_words(g, id, to);
     } else {
         gather_load(g, id, inst);
     }

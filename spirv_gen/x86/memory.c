@@ -8,6 +8,8 @@ enum { WORD_BYTES = 4 };
 void x86_store(x86_gen *g, uint32_t id, ir_inst inst)
 {
     (void)id;
+    if (x86_is_pair(g, inst.b, ir_type_of(g->fn->f, (ir_ref){inst.c})))
+        x86_store_rest(g, inst);
     uint32_t value = x86_stored_bits(g, inst.c, 0), index = x86_source_register(g, inst.a, 1);
     x86_scatter(g, x86_active(g), x86_buffer(g, inst.b), index, 0, value);
 }
@@ -16,7 +18,7 @@ void x86_store(x86_gen *g, uint32_t id, ir_inst inst)
 
 static void put_temporary(x86_gen *g, uint32_t temporary, uint32_t id)
 {
-    VEC(g, VMOVUPS, x86_temporary(g, temporary), x86_v(g, x86_source_register(g, id, 0)));
+    VEC(g, VMOVUPS, x86_temporary(g, temporary), x86_v(g, x86_word_register(g, id, 0)));
 }
 
 static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_operand value)
@@ -83,7 +85,7 @@ static void finish_old(x86_gen *g, uint32_t id)
         return;
     uint32_t to = x86_destination(g, id);
     VEC(g, VMOVUPS, x86_v(g, to), x86_temporary(g, 3));
-    x86_finish(g, id, to);
+    x86_finish_words(g, id, to);
 }
 
 void x86_atomic_add(x86_gen *g, uint32_t id, ir_inst inst)
@@ -117,24 +119,27 @@ void x86_atomic_cas(x86_gen *g, uint32_t id, ir_inst inst)
 
 /* ---- local arrays ---- */
 
+static ir_type type_of(const x86_gen *g, uint32_t id) { return ir_type_of(g->fn->f, (ir_ref){id}); }
+
 /* The vector of an element whose number is the same for all lanes. */
 static x86_operand element_at(x86_gen *g, uint32_t array, uint32_t index)
 {
-    uint32_t at = g->fn->values[array].at, shift = g->lanes == 16 ? 6 : 5;
+    uint32_t at = g->fn->values[array].at, bytes = x86_vector_bytes(g, type_of(g, array));
     ir_inst inst = g->fn->f->inst.data[index];
     if (inst.op == IR_CONST && inst.a < g->fn->f->inst.data[array].a)
-        return x86_slot(g, at + g->bytes * inst.a, g->bytes);
+        return x86_slot(g, at + bytes * inst.a, bytes);
     GP(g, MOV, ECX, x86_word(g, g->fn->values[index].at, WORD_BYTES));
-    GP(g, SHL, ECX, x86_imm(shift));
-    return x86_indexed(ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RCX, 1, at, g->bytes);
+    GP(g, SHL, ECX, x86_imm(__builtin_ctz(bytes)));
+    return x86_indexed(ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RCX, 1, at, bytes);
 }
 
-/* Vector 1 gets the distance of each lane's element from the start of the array in words, element * lanes +
- * lane. */
+/* Vector 1 gets the distance of each lane's element from the start of the array in elements of a lane,
+ * element
+ * * lanes + lane. */
 static void element_words(x86_gen *g, uint32_t index)
 {
     uint32_t from = x86_source_register(g, index, 1);
-    VEC(g, VPSLLD, x86_v(g, 1), x86_v(g, from), x86_imm(g->lanes == 16 ? 4 : 3));
+    VEC(g, VPSLLD, x86_v(g, 1), x86_v(g, from), x86_imm(__builtin_ctz(g->lanes)));
     VEC(g, VPADDD, x86_v(g, 1), x86_v(g, 1), x86_word(g, g->iota, g->bytes));
 }
 
@@ -152,7 +157,10 @@ void x86_local_load(x86_gen *g, uint32_t id, ir_inst inst)
     bool mask = inst.type == IR_BOOL;
     uint32_t to = mask ? 0 : x86_destination(g, id);
     if (x86_is_uniform(g->fn, inst.b)) {
-        VEC(g, VMOVUPS, x86_v(g, to), element_at(g, inst.a, inst.b));
+        VEC(g, VMOVUPS, x86_register(g, (ir_type)inst.type, to), element_at(g, inst.a, inst.b));
+    } else if (g->doubles && inst.type == IR_F32) {
+        element_words(g, inst.b);
+        x86_gather_doubles(g, to, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at);
     } else {
         element_words(g, inst.b);
         x86_gather(g, to, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at);
@@ -166,15 +174,19 @@ void x86_local_load(x86_gen *g, uint32_t id, ir_inst inst)
 void x86_local_store(x86_gen *g, uint32_t id, ir_inst inst)
 {
     (void)id;
-    bool mask = ir_type_of(g->fn->f, (ir_ref){inst.c}) == IR_BOOL;
+    ir_type type = type_of(g, inst.c);
+    bool mask = type == IR_BOOL;
     uint32_t value = mask ? x86_stored_bits(g, inst.c, 2) : x86_source_register(g, inst.c, 2);
     if (x86_is_uniform(g->fn, inst.b)) {
         x86_operand at = element_at(g, inst.a, inst.b);
-        VEC(g, VMOVUPS, x86_v(g, 0), at);
-        x86_blend(g, 0, x86_active(g), 0, x86_v(g, value));
-        VEC(g, VMOVUPS, at, x86_v(g, 0));
+        VEC(g, VMOVUPS, x86_register(g, type, 0), at);
+        x86_blend(g, type, 0, x86_active(g), 0, x86_register(g, type, value));
+        VEC(g, VMOVUPS, at, x86_register(g, type, 0));
         return;
     }
     element_words(g, inst.b);
-    x86_scatter(g, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at, value);
+    if (g->doubles && type == IR_F32)
+        x86_scatter_doubles(g, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at, value);
+    else
+        x86_scatter(g, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at, value);
 }

@@ -87,6 +87,8 @@ void x86_ray(x86_gen *g, uint32_t id, ir_inst inst)
 {
     ir_operands o = ir_call_operands(g->fn->f, inst);
     x86_assembler *c = &g->code;
+    if (g->doubles) /* who answers rays has floats: opt/ray_bvh.c must have lowered them */
+        x86_fail(g, "x86: function \"%s\": %%%u is a ray in double precision", g->fn->f->name, id);
     x86_operand running = x86_slot(g, g->fn->ray_area, x86_mask_bytes(g));
     bool candidates = o.target_count > (g->options->triangle_kind < o.target_count);
     begin(g, o, wanted(o, inst));

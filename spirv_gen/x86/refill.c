@@ -105,22 +105,19 @@ void x86_plan_refill(x86_gen *g, x86_function *fn)
 
 uint32_t x86_refill_bytes(const x86_gen *g, const x86_function *fn)
 {
-    return fn->refill.loop ? (2 + fn->refill.values.count) * g->bytes : 0;
+    return fn->refill.loop ? (2 + fn->refill.values.count) * g->slot : 0;
 }
 
 /* ---- slots ---- */
 
 static x86_operand kept_mask(const x86_gen *g) { return x86_slot(g, g->fn->refill.area, x86_mask_bytes(g)); }
 
-static x86_operand next_index(const x86_gen *g) { return x86_slot(g, g->fn->refill.area + g->bytes, 4); }
+static x86_operand next_index(const x86_gen *g) { return x86_slot(g, g->fn->refill.area + g->slot, 4); }
 
-static x86_operand indices_left(const x86_gen *g)
-{
-    return x86_slot(g, g->fn->refill.area + g->bytes + 4, 4);
-}
+static x86_operand indices_left(const x86_gen *g) { return x86_slot(g, g->fn->refill.area + g->slot + 4, 4); }
 
 /* Since the last refill. */
-static x86_operand lost_now(const x86_gen *g) { return x86_slot(g, g->fn->refill.area + g->bytes + 8, 4); }
+static x86_operand lost_now(const x86_gen *g) { return x86_slot(g, g->fn->refill.area + g->slot + 8, 4); }
 
 /* Of this thread in this dispatch: the trips, the lanes that they have lost (where all lanes had left; the
  * code that chooses reads no more), and how many lanes may be lost before a refill. */
@@ -133,7 +130,7 @@ static x86_operand lost_most(const x86_gen *g) { return x86_word(g, g->fn->refil
 /* Where the k-th value is stored. */
 static x86_operand stored(const x86_gen *g, uint32_t k, uint32_t bytes)
 {
-    return x86_slot(g, g->fn->refill.area + (2 + k) * g->bytes, bytes);
+    return x86_slot(g, g->fn->refill.area + (2 + k) * g->slot, bytes);
 }
 
 /* ---- code ---- */
@@ -161,6 +158,8 @@ void x86_begin_range(x86_gen *g)
     GP(g, MOV, indices_left(g), EDX);
 }
 
+static ir_type type_of(const x86_gen *g, uint32_t id) { return ir_type_of(g->fn->f, (ir_ref){id}); }
+
 static void store_values(x86_gen *g)
 {
     x86_mask_write(g, kept_mask(g), x86_active(g));
@@ -169,7 +168,8 @@ static void store_values(x86_gen *g)
         if (g->fn->values[id].place == X86_MASK)
             x86_mask_write(g, stored(g, k, x86_mask_bytes(g)), x86_mask_source(g, id, 0));
         else
-            VEC(g, VMOVUPS, stored(g, k, g->bytes), x86_v(g, x86_source_register(g, id, 0)));
+            VEC(g, VMOVUPS, stored(g, k, x86_vector_bytes(g, type_of(g, id))),
+                x86_register(g, type_of(g, id), x86_source_register(g, id, 0)));
     }
 }
 
@@ -271,9 +271,10 @@ static void put_back(x86_gen *g, uint32_t k)
         x86_mask_or(g, now, now, kept);
         x86_mask_finish(g, id, now);
     } else {
+        const ir_type type = type_of(g, id);
         uint32_t to = x86_destination(g, id);
-        VEC(g, VMOVUPS, x86_v(g, KEPT), stored(g, k, g->bytes));
-        x86_blend(g, to, x86_active(g), KEPT, x86_source(g, id, 0));
+        VEC(g, VMOVUPS, x86_register(g, type, KEPT), stored(g, k, x86_vector_bytes(g, type)));
+        x86_blend(g, type, to, x86_active(g), KEPT, x86_source(g, id, 0));
         x86_finish(g, id, to);
     }
 }

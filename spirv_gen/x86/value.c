@@ -6,12 +6,21 @@
  * then its operands live on until it is done. */
 #include "spirv_gen/x86/lanes.h"
 
-enum { SIGN = 0x80000000u, ONE_REAL = 0x3F800000 };
+enum { SIGN = 0x80000000u };
+#define DOUBLE_SIGN (1ull << 63)
 
 static ir_type type_of(const x86_gen *g, uint32_t id) { return ir_type_of(g->fn->f, (ir_ref){id}); }
 static bool is_const(const x86_gen *g, uint32_t id) { return g->fn->f->inst.data[id].op == IR_CONST; }
 
 /* ---- one instruction ---- */
+
+/* The operand of a value's type, and of two instructions the one for the module's reals. */
+static x86_operand own(const x86_gen *g, uint32_t id, uint32_t reg)
+{
+    return x86_register(g, type_of(g, id), reg);
+}
+
+#define REALS(g, NAME) ((g)->doubles ? ZYDIS_MNEMONIC_##NAME##D : ZYDIS_MNEMONIC_##NAME##S)
 
 static void binary(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a, uint32_t b, bool commutes)
 {
@@ -20,14 +29,24 @@ static void binary(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a, 
         a = b, b = other;
     }
     uint32_t first = x86_source_register(g, a, 1), to = x86_destination(g, id);
-    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_source(g, b, 2)}, 3);
+    x86_vector(g, mnemonic, (x86_operand[]){own(g, id, to), own(g, id, first), x86_source(g, b, 2)}, 3);
     x86_finish(g, id, to);
 }
 
 static void unary(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a)
 {
     uint32_t to = x86_destination(g, id);
-    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_source(g, a, 1)}, 2);
+    x86_vector(g, mnemonic, (x86_operand[]){own(g, id, to), x86_source(g, a, 1)}, 2);
+    x86_finish(g, id, to);
+}
+
+/* With the sign of a real, or with all but it. */
+static void with_sign(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a, bool sign)
+{
+    uint32_t first = x86_source_register(g, a, 1), to = x86_destination(g, id);
+    x86_operand bits = g->doubles ? x86_double_source(g, sign ? DOUBLE_SIGN : ~DOUBLE_SIGN, 2)
+                                  : x86_constant_source(g, sign ? SIGN : ~SIGN, 2);
+    x86_vector(g, mnemonic, (x86_operand[]){x86_r(g, to), x86_r(g, first), bits}, 3);
     x86_finish(g, id, to);
 }
 
@@ -42,7 +61,7 @@ static void with_constant(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint3
 static void negate(x86_gen *g, uint32_t id, uint32_t a)
 {
     if (type_of(g, a) == IR_F32) {
-        with_constant(g, id, ZYDIS_MNEMONIC_VXORPS, a, SIGN);
+        with_sign(g, id, REALS(g, VXORP), a, true);
         return;
     }
     uint32_t to = x86_destination(g, id);
@@ -55,30 +74,26 @@ static void round_down(x86_gen *g, uint32_t id, uint32_t a)
 {
     enum { DOWN = 9 }; /* rounds towards minus infinity and raises no exception */
     uint32_t to = x86_destination(g, id);
-    if (g->target == X86_AVX512)
-        VEC(g, VRNDSCALEPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
-    else
-        VEC(g, VROUNDPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
+    x86_vector(g, g->target == X86_AVX512 ? REALS(g, VRNDSCALEP) : REALS(g, VROUNDP),
+               (x86_operand[]){x86_r(g, to), x86_source(g, a, 1), x86_imm(DOWN)}, 3);
     x86_finish(g, id, to);
 }
 
 /* ADD, SUB, MUL */
 static void arithmetic(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    static const ZydisMnemonic reals
-        [] = {[IR_ADD] = ZYDIS_MNEMONIC_VADDPS,
-              [IR_SUB] = ZYDIS_MNEMONIC_VSUBPS,
-              [IR_MUL] = ZYDIS_MNEMONIC_VMULPS},
-   integers[] = {
-       [IR_ADD] = ZYDIS_MNEMONIC_VPADDD, [IR_SUB] = ZYDIS_MNEMONIC_VPSUBD, [IR_MUL] = ZYDIS_MNEMONIC_VPMULLD};
+    const ZydisMnemonic reals[] = {
+        [IR_ADD] = REALS(g, VADDP), [IR_SUB] = REALS(g, VSUBP), [IR_MUL] = REALS(g, VMULP)};
+    static const ZydisMnemonic integers[] = {[IR_ADD] = ZYDIS_MNEMONIC_VPADDD,
+                                             [IR_SUB] = ZYDIS_MNEMONIC_VPSUBD,
+                                             [IR_MUL] = ZYDIS_MNEMONIC_VPMULLD};
     binary(g, id, (inst.type == IR_F32 ? reals : integers)[inst.op], inst.a, inst.b, inst.op != IR_SUB);
 }
 
 static void smaller(x86_gen *g, uint32_t id, uint32_t yes, uint32_t no, bool least)
 {
-    static const ZydisMnemonic mnemonics[2][3] = {
-        {ZYDIS_MNEMONIC_VMAXPS, ZYDIS_MNEMONIC_VPMAXSD, ZYDIS_MNEMONIC_VPMAXUD},
-        {ZYDIS_MNEMONIC_VMINPS, ZYDIS_MNEMONIC_VPMINSD, ZYDIS_MNEMONIC_VPMINUD}};
+    const ZydisMnemonic mnemonics[2][3] = {{REALS(g, VMAXP), ZYDIS_MNEMONIC_VPMAXSD, ZYDIS_MNEMONIC_VPMAXUD},
+                                           {REALS(g, VMINP), ZYDIS_MNEMONIC_VPMINSD, ZYDIS_MNEMONIC_VPMINUD}};
     ir_type type = type_of(g, id);
     binary(g, id, mnemonics[least][type == IR_F32 ? 0 : type == IR_I32 ? 1 : 2], yes, no, type != IR_F32);
 }
@@ -150,10 +165,10 @@ void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint3
     }
     uint32_t mask = x86_mask_source(g, condition, 0), to = x86_destination(g, id);
     if (is_const(g, no) && g->fn->f->inst.data[no].a == 0) {
-        x86_blend_zero(g, to, mask, x86_source(g, yes, 2));
+        x86_blend_zero(g, type_of(g, id), to, mask, x86_source(g, yes, 2));
     } else {
         uint32_t otherwise = x86_source_register(g, no, 1);
-        x86_blend(g, to, mask, otherwise, x86_source(g, yes, 2));
+        x86_blend(g, type_of(g, id), to, mask, otherwise, x86_source(g, yes, 2));
     }
     x86_finish(g, id, to);
 }
@@ -180,11 +195,8 @@ static void shift(x86_gen *g, uint32_t id, ir_inst inst)
     x86_finish(g, id, to);
 }
 
-static x86_operand half(const x86_gen *g, uint32_t reg)
-{
-    ZydisRegister first = g->lanes == 16 ? ZYDIS_REGISTER_YMM0 : ZYDIS_REGISTER_XMM0;
-    return x86_reg((ZydisRegister)(first + reg));
-}
+/* Of AVX-512: as many integers as there are doubles in a register. */
+static x86_operand half(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_YMM0 + reg)); }
 
 /* Divides integers as doubles, which hold all of them; a quotient never rounds up to the next integer. The
  * operands are temporaries 0 and 1, the quotients become temporary 2. */
@@ -192,15 +204,16 @@ static void divide_doubles(x86_gen *g, bool is_signed)
 {
     ZydisMnemonic widen = is_signed ? ZYDIS_MNEMONIC_VCVTDQ2PD : ZYDIS_MNEMONIC_VCVTUDQ2PD,
                   narrow = is_signed ? ZYDIS_MNEMONIC_VCVTTPD2DQ : ZYDIS_MNEMONIC_VCVTTPD2UDQ;
-    for (uint32_t upper = 0; upper < 2; upper++) {
+    enum { BYTES = 32 };
+    for (uint32_t at = 0; at < g->bytes; at += BYTES) {
         x86_operand a = x86_temporary(g, 0), b = x86_temporary(g, 1), to = x86_temporary(g, 2);
-        a.bytes = b.bytes = to.bytes = (uint16_t)(g->bytes / 2);
-        a.value += upper * g->bytes / 2, b.value += upper * g->bytes / 2, to.value += upper * g->bytes / 2;
-        x86_vector(g, widen, (x86_operand[]){x86_v(g, 2), a}, 2);
-        x86_vector(g, widen, (x86_operand[]){x86_v(g, 3), b}, 2);
-        VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
-        x86_vector(g, narrow, (x86_operand[]){half(g, 2), x86_v(g, 2)}, 2);
-        VEC(g, VMOVUPS, to, half(g, 2));
+        a.bytes = b.bytes = to.bytes = BYTES;
+        a.value += at, b.value += at, to.value += at;
+        x86_vector(g, widen, (x86_operand[]){x86_r(g, 2), a}, 2);
+        x86_vector(g, widen, (x86_operand[]){x86_r(g, 3), b}, 2);
+        VEC(g, VDIVPD, x86_r(g, 2), x86_r(g, 2), x86_r(g, 3));
+        x86_vector(g, narrow, (x86_operand[]){half(2), x86_r(g, 2)}, 2);
+        VEC(g, VMOVUPS, to, half(2));
     }
 }
 
@@ -237,7 +250,7 @@ static void divide(x86_gen *g, uint32_t id, ir_inst inst)
 {
     bool is_signed = inst.type == IR_I32;
     if (inst.type == IR_F32) {
-        binary(g, id, ZYDIS_MNEMONIC_VDIVPS, inst.a, inst.b, false);
+        binary(g, id, REALS(g, VDIVP), inst.a, inst.b, false);
         return;
     }
     uint32_t a = x86_source_register(g, inst.a, 0), b = x86_source_register(g, inst.b, 1),
@@ -250,57 +263,72 @@ static void divide(x86_gen *g, uint32_t id, ir_inst inst)
         divide_lanes(g, is_signed);
     VEC(g, VXORPS, x86_v(g, 3), x86_v(g, 3), x86_v(g, 3));
     x86_compare_lanes(g, m, IR_I32, X86_UNEQUAL, b, x86_v(g, 3));
-    x86_blend_zero(g, 2, m, x86_temporary(g, 2));
+    x86_blend_zero(g, IR_U32, 2, m, x86_temporary(g, 2));
     if (inst.op == IR_MOD) { /* a - (a / b) b, but 0 where b is 0 */
         VEC(g, VPMULLD, x86_v(g, 2), x86_v(g, 2), x86_v(g, b));
         VEC(g, VPSUBD, x86_v(g, 2), x86_v(g, a), x86_v(g, 2));
-        x86_blend_zero(g, 2, m, x86_v(g, 2));
+        x86_blend_zero(g, IR_U32, 2, m, x86_v(g, 2));
     }
     x86_finish(g, id, 2);
 }
 
 /* ---- conversions ---- */
 
+/* Words of integers; 0x80000000 where the result does not fit. */
+static void truncate(x86_gen *g, uint32_t to, uint32_t from)
+{
+    x86_vector(g, g->doubles ? ZYDIS_MNEMONIC_VCVTTPD2DQ : ZYDIS_MNEMONIC_VCVTTPS2DQ,
+               (x86_operand[]){x86_v(g, to), x86_r(g, from)}, 2);
+}
+
 static void real_to_i32(x86_gen *g, uint32_t id, uint32_t a)
 {
-    enum { TWO_31 = 0x4F000000 };
     uint32_t from = x86_source_register(g, a, 1), m = x86_mask_scratch(g, 0);
-    VEC(g, VCVTTPS2DQ, x86_v(g, 0), x86_v(g, from)); /* gives 0x80000000 where the result does not fit */
+    truncate(g, 0, from);
     x86_compare_ordered(g, m, from);
-    x86_blend_zero(g, 0, m, x86_v(g, 0));
-    VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_31), 4));
-    x86_compare_lanes(g, m, IR_F32, X86_LESS_EQUAL, 2, x86_v(g, from));
-    x86_blend(g, 0, m, 0, x86_constant_source(g, INT32_MAX, 3));
+    x86_blend_zero(g, IR_I32, 0, m, x86_v(g, 0));
+    x86_load_real(g, 2, 0x1p31f);
+    x86_compare_lanes(g, m, IR_F32, X86_LESS_EQUAL, 2, x86_r(g, from));
+    x86_blend(g, IR_I32, 0, m, 0, x86_constant_source(g, INT32_MAX, 3));
     x86_finish(g, id, 0);
 }
 
-/* v0 = the real in v1, which is not negative and no NaN. AVX2 converts to signed integers only. */
+/* v0 = the real in vector 1, which is not negative and no NaN. AVX2 converts to signed integers only. */
 static void positive_to_u32(x86_gen *g)
 {
-    enum { TWO_31 = 0x4F000000, TWO_32 = 0x4F800000 };
     uint32_t large = x86_mask_scratch(g, 0);
-    VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_31), 4));
-    x86_compare_lanes(g, large, IR_F32, X86_LESS_EQUAL, 2, x86_v(g, 1));
-    x86_blend_zero(g, 2, large, x86_v(g, 2));
-    VEC(g, VSUBPS, x86_v(g, 2), x86_v(g, 1), x86_v(g, 2));
-    VEC(g, VCVTTPS2DQ, x86_v(g, 0), x86_v(g, 2));
-    x86_blend_zero(g, 2, large, x86_constant_source(g, SIGN, 3));
+    x86_load_real(g, 2, 0x1p31f);
+    x86_compare_lanes(g, large, IR_F32, X86_LESS_EQUAL, 2, x86_r(g, 1));
+    x86_blend_zero(g, IR_F32, 2, large, x86_r(g, 2));
+    x86_vector(g, REALS(g, VSUBP), (x86_operand[]){x86_r(g, 2), x86_r(g, 1), x86_r(g, 2)}, 3);
+    truncate(g, 0, 2);
+    x86_blend_zero(g, IR_U32, 2, large, x86_constant_source(g, SIGN, 3));
     VEC(g, VXORPS, x86_v(g, 0), x86_v(g, 0), x86_v(g, 2));
-    VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_32), 4));
-    x86_compare_lanes(g, large, IR_F32, X86_LESS_EQUAL, 2, x86_v(g, 1));
-    x86_blend(g, 0, large, 0, x86_constant_source(g, ~0u, 3));
+    x86_load_real(g, 2, 0x1p32f);
+    x86_compare_lanes(g, large, IR_F32, X86_LESS_EQUAL, 2, x86_r(g, 1));
+    x86_blend(g, IR_U32, 0, large, 0, x86_constant_source(g, ~0u, 3));
 }
 
 static void real_to_u32(x86_gen *g, uint32_t id, uint32_t a)
 {
     uint32_t from = x86_source_register(g, a, 1);
-    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
-    VEC(g, VMAXPS, x86_v(g, 1), x86_v(g, from), x86_v(g, 2)); /* gives its second operand, 0, for a NaN */
-    if (g->target == X86_AVX512)
-        VEC(g, VCVTTPS2UDQ, x86_v(g, 0), x86_v(g, 1)); /* gives ~0 where the result does not fit */
+    VEC(g, VXORPS, x86_r(g, 2), x86_r(g, 2), x86_r(g, 2));
+    /* gives its second operand, 0, for a NaN */
+    x86_vector(g, REALS(g, VMAXP), (x86_operand[]){x86_r(g, 1), x86_r(g, from), x86_r(g, 2)}, 3);
+    if (g->target == X86_AVX512) /* gives ~0 where the result does not fit */
+        x86_vector(g, g->doubles ? ZYDIS_MNEMONIC_VCVTTPD2UDQ : ZYDIS_MNEMONIC_VCVTTPS2UDQ,
+                   (x86_operand[]){x86_v(g, 0), x86_r(g, 1)}, 2);
     else
         positive_to_u32(g);
     x86_finish(g, id, 0);
+}
+
+/* To words of floats. */
+static void convert_words(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a)
+{
+    uint32_t to = x86_destination(g, id);
+    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_source(g, a, 1)}, 2);
+    x86_finish_words(g, id, to);
 }
 
 /* AVX2 has no such conversion, but both halves convert exactly, and their sum rounds once. */
@@ -308,7 +336,7 @@ static void u32_to_real(x86_gen *g, uint32_t id, uint32_t a)
 {
     enum { TWO_16 = 0x47800000 };
     if (g->target == X86_AVX512) {
-        unary(g, id, ZYDIS_MNEMONIC_VCVTUDQ2PS, a);
+        convert_words(g, id, ZYDIS_MNEMONIC_VCVTUDQ2PS, a);
         return;
     }
     uint32_t from = x86_source_register(g, a, 1);
@@ -318,7 +346,7 @@ static void u32_to_real(x86_gen *g, uint32_t id, uint32_t a)
     VEC(g, VANDPS, x86_v(g, 1), x86_v(g, from), x86_constant_source(g, 0xFFFF, 2));
     VEC(g, VCVTDQ2PS, x86_v(g, 1), x86_v(g, 1));
     VEC(g, VADDPS, x86_v(g, 0), x86_v(g, 0), x86_v(g, 1));
-    x86_finish(g, id, 0);
+    x86_finish_words(g, id, 0);
 }
 
 static void move(x86_gen *g, uint32_t id, uint32_t a)
@@ -333,7 +361,7 @@ uint32_t x86_stored_bits(x86_gen *g, uint32_t id, uint32_t scratch)
 {
     ir_type type = type_of(g, id);
     if (type == IR_BOOL) {
-        x86_blend_zero(g, scratch, x86_mask_source(g, id, 0), x86_constant_source(g, 1, scratch));
+        x86_blend_zero(g, type, scratch, x86_mask_source(g, id, 0), x86_constant_source(g, 1, scratch));
         return scratch;
     }
     uint32_t from = x86_source_register(g, id, scratch);
@@ -341,8 +369,12 @@ uint32_t x86_stored_bits(x86_gen *g, uint32_t id, uint32_t scratch)
         return from;
     uint32_t m = x86_mask_scratch(g, 0);
     x86_compare_ordered(g, m, from);
+    if (g->doubles) {
+        VEC(g, VCVTPD2PS, x86_v(g, scratch), x86_r(g, from));
+        from = scratch;
+    }
     VEC(g, VBROADCASTSS, x86_v(g, 3), x86_word(g, x86_constant(g, X86_NAN_BITS), 4));
-    x86_blend(g, scratch, m, 3, x86_v(g, from));
+    x86_blend(g, IR_U32, scratch, m, 3, x86_v(g, from));
     return scratch;
 }
 
@@ -351,10 +383,11 @@ static void convert(x86_gen *g, uint32_t id, ir_inst inst)
     ir_type from = type_of(g, inst.a);
     if (from == IR_BOOL) {
         uint32_t to = x86_destination(g, id), m = x86_mask_source(g, inst.a, 0);
-        x86_blend_zero(g, to, m, x86_constant_source(g, inst.op == IR_TO_F32 ? ONE_REAL : 1, 2));
+        x86_operand one = inst.op == IR_TO_F32 ? x86_real_source(g, 1.0f, 2) : x86_constant_source(g, 1, 2);
+        x86_blend_zero(g, (ir_type)inst.type, to, m, one);
         x86_finish(g, id, to);
     } else if (inst.op == IR_TO_F32 && from == IR_I32) {
-        unary(g, id, ZYDIS_MNEMONIC_VCVTDQ2PS, inst.a);
+        convert_words(g, id, ZYDIS_MNEMONIC_VCVTDQ2PS, inst.a);
     } else if (inst.op == IR_TO_F32 && from == IR_U32) {
         u32_to_real(g, id, inst.a);
     } else if (inst.op == IR_TO_I32 && from == IR_F32) {
@@ -371,8 +404,19 @@ static void element(x86_gen *g, uint32_t id, ir_inst inst)
     uint32_t a = x86_source_register(g, inst.a, 1), m = x86_mask_scratch(g, 0);
     x86_compare_lanes(g, m, IR_U32, X86_EQUAL, a, x86_constant_source(g, ~0u, 2));
     VEC(g, VPADDD, x86_v(g, 0), x86_v(g, a), x86_source(g, inst.b, 2));
-    x86_blend(g, 0, m, 0, x86_v(g, a));
+    x86_blend(g, IR_U32, 0, m, 0, x86_v(g, a));
     x86_finish(g, id, 0);
+}
+
+/* Words that are floats. */
+static void bits_to_real(x86_gen *g, uint32_t id, uint32_t a)
+{
+    uint32_t from = x86_source_register(g, a, 0);
+    if (g->doubles) {
+        VEC(g, VCVTPS2PD, x86_r(g, 0), x86_v(g, from));
+        from = 0;
+    }
+    x86_finish(g, id, from);
 }
 
 /* ---- the table ---- */
@@ -398,13 +442,13 @@ void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
         negate(g, id, inst.a);
         return;
     case IR_ABS:
-        with_constant(g, id, ZYDIS_MNEMONIC_VANDPS, inst.a, ~SIGN);
+        with_sign(g, id, REALS(g, VANDP), inst.a, false);
         return;
     case IR_FLOOR:
         round_down(g, id, inst.a);
         return;
     case IR_SQRT:
-        unary(g, id, ZYDIS_MNEMONIC_VSQRTPS, inst.a);
+        unary(g, id, REALS(g, VSQRTP), inst.a);
         return;
     case IR_EQ:
         compare(g, id, X86_EQUAL, inst.a, inst.b);
@@ -448,6 +492,8 @@ void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
             move(g, id, inst.a);
         return;
     case IR_BITS_TO_F32:
+        bits_to_real(g, id, inst.a);
+        return;
     case IR_DETACH:
     case IR_REPLACE_GRAD:
         move(g, id, inst.a);

@@ -29,7 +29,7 @@ typedef enum x86_target { X86_NONE, X86_AVX2, X86_AVX512 } x86_target;
 /* The best target that this processor and its operating system support. It is X86_NONE if they support
  * neither, or if this is no x86-64; then no kernel can run. */
 x86_target x86_processor(void);
-uint32_t x86_lanes(x86_target target); /* 8 or 16 */
+uint32_t x86_lanes(x86_target target); /* 8 or 16; kernels of doubles have half as many */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */

@@ -56,10 +56,12 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
         add_number(h, b->constant);
         add_number(h, (uint64_t)(int64_t)b->gradient);
         add_number(h, (uint64_t)(int64_t)b->tangent);
+        add_number(h, b->paired);
         add(h, b->known, b->known ? b->known_count * sizeof *b->known : 0);
     }
     add_number(h, m->uniform_count);
     add_number(h, m->entry ? m->entry->index : UINT64_MAX);
+    add_number(h, m->doubles);
     add_number(h, m->no_fold);
     add_number(h, m->no_merge);
 }

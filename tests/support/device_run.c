@@ -193,6 +193,7 @@ void interpret_kernel(const ir_module *m, run_memory *memory, uint32_t invocatio
         .buffer_count = memory->buffer_count,
         .uniforms = memory->uniforms,
         .uniform_count = m->uniform_count,
+        .f64 = m->doubles,
     };
     bl_error err = {0};
     for (uint32_t i = 0; i < memory->buffer_count; i++)

@@ -4,8 +4,9 @@
  * invocation has its own part of every buffer, filled with other words, so lanes take different branches,
  * leave loops in different trips and call different functions. Nothing is left out, because the native device
  * computes what SPIR-V leaves open as the interpreter does: denormals, integer division by zero, conversions
- * out of range, NaNs. BL_RANDOM_FIRST is the first seed, BL_RANDOM_TRACES their number (300; 10000 under
- * BL_LONG=1). */
+ * out of range, NaNs. Modules of doubles are compared in the same way; most of their buffers keep what a
+ * float lacks beside it, so that a difference beyond a float's last place is seen. BL_RANDOM_FIRST is the
+ * first seed, BL_RANDOM_TRACES their number (300; 10000 under BL_LONG=1). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,11 +60,17 @@ static bool move_access(ir_copier *c, uint32_t id, ir_inst inst)
     }
 }
 
-static ir_module *lane_module(uint64_t seed, opt_accumulate accumulate)
+/* The gradients are sums of floats, which have one word. */
+static bool is_paired(uint64_t seed, uint32_t buffer) { return buffer < 3 && (seed >> buffer & 1); }
+
+static ir_module *lane_module(uint64_t seed, opt_accumulate accumulate, bool doubles)
 {
     random_trace_options options = {.no_fold = seed % 3 == 1, .no_merge = seed % 5 == 1, .size = 40};
     ir_module *m = random_trace(seed, options), *lowered = NULL;
     bl_error err = {0};
+    m->doubles = doubles;
+    for (uint32_t b = 0; doubles && b < m->buffers.count; b++)
+        m->buffers.data[b].paired = is_paired(seed, b);
     if (opt_run(m, &(opt_options){.accumulate = accumulate}, &lowered, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     opt_pass pass = {.from = lowered, .hook = move_access};
@@ -77,22 +84,22 @@ static ir_module *lane_module(uint64_t seed, opt_accumulate accumulate)
 
 /* ---- both ways ---- */
 
-static void compare(uint64_t seed, const run_memory *got, const run_memory *expected)
+static void compare(uint64_t seed, bool doubles, const run_memory *got, const run_memory *expected)
 {
     for (uint32_t b = 0; b < got->buffer_count; b++)
         for (uint32_t i = 0; i < got->counts[b]; i++)
             if (got->words[b][i] != expected->words[b][i])
-                fail_msg("seed %llu, buffer %u, invocation %u, word %u: native 0x%08x, interpreter 0x%08x",
-                         (unsigned long long)seed, b, i / RANDOM_TRACE_WORDS, i % RANDOM_TRACE_WORDS,
-                         got->words[b][i], expected->words[b][i]);
+                fail_msg("seed %llu%s, buffer %u, invocation %u, word %u: native 0x%08x, interpreter 0x%08x",
+                         (unsigned long long)seed, doubles ? " of doubles" : "", b, i / RANDOM_TRACE_WORDS,
+                         i % RANDOM_TRACE_WORDS, got->words[b][i], expected->words[b][i]);
 }
 
-static void compare_trace(uint64_t seed)
+static void compare_trace(uint64_t seed, bool doubles)
 {
     uint32_t counts[RANDOM_TRACE_BUFFERS];
     for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
-        counts[i] = LANES * RANDOM_TRACE_WORDS;
-    ir_module *m = lane_module(seed, seed % 2 ? OPT_ACCUMULATE_CAS : OPT_ACCUMULATE_FLOAT);
+        counts[i] = LANES * RANDOM_TRACE_WORDS * (doubles && is_paired(seed, i) ? 2 : 1);
+    ir_module *m = lane_module(seed, seed % 2 ? OPT_ACCUMULATE_CAS : OPT_ACCUMULATE_FLOAT, doubles);
     run_memory memory = run_memory_create(counts, RANDOM_TRACE_BUFFERS), expected;
     for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
         random_trace_fill(seed * 8 + i, memory.words[i], counts[i]);
@@ -100,13 +107,13 @@ static void compare_trace(uint64_t seed)
     expected = run_memory_copy(&memory);
     device_run_kernel(&device, m, &memory, LANES);
     interpret_kernel(m, &expected, LANES);
-    compare(seed, &memory, &expected);
+    compare(seed, doubles, &memory, &expected);
     run_memory_free(&memory);
     run_memory_free(&expected);
     ir_module_destroy(m);
 }
 
-static void random_traces_equal_the_interpreter(void **state)
+static void compare_traces(bool doubles)
 {
     const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"),
                *all = getenv("BL_LONG");
@@ -114,16 +121,30 @@ static void random_traces_equal_the_interpreter(void **state)
                      : all && strcmp(all, "1") == 0 ? 10000
                                                     : 300,
              from = first ? strtoull(first, NULL, 0) : 0;
-    (void)state;
     for (uint64_t seed = from; seed < from + count; seed++)
-        compare_trace(seed);
+        compare_trace(seed, doubles);
+}
+
+static void random_traces_equal_the_interpreter(void **state)
+{
+    (void)state;
+    compare_traces(false);
+}
+
+static void random_traces_of_doubles_equal_the_interpreter(void **state)
+{
+    (void)state;
+    compare_traces(true);
 }
 
 int main(void)
 {
     if (!device_run_open(&device))
         return device_run_missing();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_traces_equal_the_interpreter)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_traces_equal_the_interpreter),
+        cmocka_unit_test(random_traces_of_doubles_equal_the_interpreter),
+    };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     device_run_close(&device);
     return failed;

@@ -729,10 +729,16 @@ static void float_atomics_where_there_are_any(void **state)
 
 /* ---- random traces, after the whole pipeline ---- */
 
-static ir_module *random_module(uint64_t seed)
+/* Of a module of doubles: buffers that keep what a float lacks. The last one holds sums of floats. */
+static bool is_paired(uint64_t seed, uint32_t buffer) { return buffer < 3 && (seed >> buffer & 1); }
+
+static ir_module *random_module(uint64_t seed, bool doubles)
 {
     random_trace_options options = {.no_fold = seed % 3 == 1, .no_merge = seed % 5 == 1, .size = 40};
     ir_module *m = random_trace(seed, options), *lowered = NULL, *safe;
+    m->doubles = doubles;
+    for (uint32_t b = 0; doubles && b < m->buffers.count; b++)
+        m->buffers.data[b].paired = is_paired(seed, b);
     bl_error err = {0};
     if (opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
@@ -744,25 +750,27 @@ static ir_module *random_module(uint64_t seed)
     return safe;
 }
 
-static void compare_random_trace(uint64_t seed)
+static void compare_random_trace(uint64_t seed, bool doubles)
 {
     uint32_t counts[RANDOM_TRACE_BUFFERS];
     for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
-        counts[i] = RANDOM_TRACE_WORDS;
-    ir_module *m = random_module(seed);
+        counts[i] = RANDOM_TRACE_WORDS * (doubles && is_paired(seed, i) ? 2 : 1);
+    ir_module *m = random_module(seed, doubles);
     run_memory memory = run_memory_create(counts, RANDOM_TRACE_BUFFERS), expected;
     char what[64];
     for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
-        random_trace_fill(seed * 8 + i, memory.words[i], RANDOM_TRACE_WORDS);
+        random_trace_fill(seed * 8 + i, memory.words[i], counts[i]);
     random_trace_fill(seed * 8 + 7, memory.uniforms, RANDOM_TRACE_UNIFORMS);
     device_safe_words(memory.uniforms, RANDOM_TRACE_UNIFORMS);
     expected = run_memory_copy(&memory);
-    device.addressed = gpu_device_info(device.device)->buffer_address ? (uint32_t)seed & 15
-                                                                      : 0; /* which buffers by address */
+    device.addressed = gpu_device_info(device.device)->buffer_address && !doubles
+                           ? (uint32_t)seed & 15
+                           : 0; /* which buffers by address */
     device_run_kernel(&device, m, &memory, 1);
     device.addressed = 0;
     interpret_kernel(m, &expected, 1);
-    snprintf(what, sizeof what, "random trace %llu", (unsigned long long)seed);
+    snprintf(what, sizeof what, "random trace %llu%s", (unsigned long long)seed,
+             doubles ? " of doubles" : "");
     compare_words(what, &memory, &expected);
     run_memory_free(&memory);
     run_memory_free(&expected);
@@ -775,7 +783,7 @@ static const uint64_t found[] = {1284, 9134};
 
 enum { MOST_TRACES = 10000, SWIFTSHADER_TRACES = 80 };
 
-static void random_traces_equal_the_interpreter(void **state)
+static void compare_random_traces(bool doubles)
 {
     const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"),
                *all = getenv("BL_LONG");
@@ -792,11 +800,26 @@ static void random_traces_equal_the_interpreter(void **state)
                     : wanted || tiers
                         ? 0
                         : today() % (most / few - 1) * few; /* others every day, of those that --long takes */
-    (void)state;
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
-        compare_random_trace(found[i]);
+        compare_random_trace(found[i], doubles);
     for (uint64_t seed = from; seed < from + count; seed++)
-        compare_random_trace(seed);
+        compare_random_trace(seed, doubles);
+}
+
+static void random_traces_equal_the_interpreter(void **state)
+{
+    (void)state;
+    compare_random_traces(false);
+}
+
+static void random_traces_of_doubles_equal_the_interpreter(void **state)
+{
+    const gpu_info *info = gpu_device_info(device.device);
+    (void)state;
+    if (info->native_target || info->float64)
+        compare_random_traces(true);
+    else
+        skip();
 }
 
 /* ---- the same by address ---- */
@@ -844,6 +867,7 @@ int main(void)
         cmocka_unit_test(compare_exchange_loses_nothing),
         cmocka_unit_test(float_atomics_where_there_are_any),
         cmocka_unit_test(random_traces_equal_the_interpreter),
+        cmocka_unit_test(random_traces_of_doubles_equal_the_interpreter),
     };
     int failed;
     if (!device_run_open(&device))

@@ -32,11 +32,12 @@ static uint64_t padded_constants(const x86_header *h)
 static bl_result check_origin(const gpu_kernel *k, const x86_header *h, bl_error *err)
 {
     x86_target target = native_device_of(k->device)->candidate->target;
+    const uint32_t lanes = x86_lanes(target); /* kernels of doubles have half of them */
     if (h->magic != X86_MAGIC)
         return refuse(k, "it does not begin as one", err);
     if (h->version != X86_VERSION)
         return refuse(k, "another version of the compiler made it", err);
-    if (h->target != (uint32_t)target || h->lanes != x86_lanes(target))
+    if (h->target != (uint32_t)target || (h->lanes != lanes && h->lanes != lanes / 2))
         return refuse(k, "it is for another kind of processor", err);
     return BL_OK;
 }
