@@ -478,6 +478,16 @@ typedef enum bl_wavefront {
 } bl_wavefront;
 BL_API const char *bl_wavefront_name(bl_wavefront how); /* "none", "vertex", "target"; NULL: no such value */
 
+/* What a job's kernels compute in. Double precision is for references: finite differences with tiny steps,
+ * and how much of a result is rounding. It takes about twice as long. Every real in a kernel is a double
+ * then, and so are derived values, sums of images and of gradients; parameters, dL/dI, and the words of a
+ * scene (vertices, also those that follow parameters) are the floats that they are. Random numbers are those
+ * of single precision, so a sample walks the same path, unless rounding decides where it goes.
+ * BL_ERROR_UNSUPPORTED: devices that have no doubles (shaderFloat64), ray queries, wavefront mode, float
+ * accumulation, Metropolis integrators, the integrator tape (docs/decisions/double-precision.md). */
+typedef enum bl_precision { BL_PRECISION_SINGLE, BL_PRECISION_DOUBLE, BL_PRECISION_COUNT } bl_precision;
+BL_API const char *bl_precision_name(bl_precision precision); /* "single", "double"; NULL past the last */
+
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
@@ -496,6 +506,7 @@ typedef struct bl_job_desc {
     uint64_t print_bytes; /* room for what kernels print in one pass (bl_job_prints), at most 2^24; 0: they
                              print nothing */
     bl_wavefront wavefront;
+    bl_precision precision;
     uint64_t reserved[6];
 } bl_job_desc;
 
@@ -603,7 +614,11 @@ typedef struct bl_render_desc {
      * yet and are black. With light tracing and Metropolis integrators the whole image is dark in
      * proportion. */
     bool partial;
-    uint64_t reserved[7];
+    double *doubles; /* height*width*channels, or NULL: the image as it is before it is rounded to floats. Of
+                        jobs in double precision */
+    const double *frozen_doubles; /* in place of frozen, so that steps are exact, however small (48 bits are
+                                     kept). Of jobs in double precision */
+    uint64_t reserved[5];
 } bl_render_desc;
 
 /* image: height*width*channels floats. stats may be NULL. */
@@ -740,6 +755,8 @@ typedef struct bl_gradient_desc {
 BL_API bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
 /* k: index into bl_job_desc.parameters. values: count of that parameter. */
 BL_API bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
+/* The same before it is rounded to floats; of jobs in double precision. */
+BL_API bl_result bl_job_read_gradient_doubles(bl_job *job, uint32_t k, double *values);
 
 typedef struct bl_forward_desc {
     uint32_t spp; /* 0: the scene's */

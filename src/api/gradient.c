@@ -244,6 +244,18 @@ bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
+bl_result bl_job_read_gradient_doubles(bl_job *job, uint32_t k, double *values)
+{
+    if (k >= job->requested_count)
+        return BL_ERROR_ARGUMENT;
+    bl_error err = {0};
+    const job_sums sums = {.sums = job->gradient,
+                           .scales = job->scale,
+                           .first = job->plan->gradient_offset[job->requested[k]],
+                           .count = job->scene->parameters.data[job->requested[k]].count};
+    return job_read_sums(job, &sums, values, &err) == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
 bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values)
 {
     if (k >= job->requested_count)

@@ -137,7 +137,8 @@ static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish,
     uint64_t paths = (uint64_t)pixel_tile(job, all, w.strips, whole, 0).lane_count * all.last_sample;
     if (whole && wish->form == BL_FORM_AUTO && paths > slots_most(job))
         return "a loss with levels needs the samples of the whole image at once, which are too many";
-    if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
+    const uint64_t words = plan_sample_words(job->plan) * paths;
+    if ((job->plan->doubles ? 8 : 4) * words > gpu_device_info(job->device->gpu)->max_buffer_range ||
         paths > UINT32_MAX)
         return "so many samples of a tile of pixels do not fit into a buffer";
     return NULL;

@@ -9,20 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bits below a typical contribution that are kept; double precision keeps more, and
+ * has less room for sums; those that overflow are taken again, coarser. */
+enum { BITS_KEPT = 24, BITS_KEPT_DOUBLE = 44 };
+
+static int bits_kept(const bl_job *job) { return job->plan->doubles ? BITS_KEPT_DOUBLE : BITS_KEPT; }
+
 /* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for
  * what emits, 1 times a power of the scene's radius; for everything else about the light's brightness. 24
- * bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such contributions into
- * the sum (opt/fixed_point.c, which has one scale for all elements of a parameter). */
-static int power_for(double contribution, uint32_t coarser)
+ * bits below that are kept (more in double precision); up to 2^28 times that fits into one contribution and
+ * 2^38 such contributions into the sum (opt/fixed_point.c, which has one scale for all elements of a
+ * parameter). */
+static int power_for(double contribution, int bits, uint32_t coarser)
 {
     int exponent = 0;
     frexp(contribution > 0 ? contribution : 1, &exponent);
-    return 24 - exponent - 8 * (int)coarser;
+    return bits - exponent - 8 * (int)coarser;
 }
 
-static float scale_for(double contribution, uint32_t coarser)
+static float scale_for(double contribution, int bits, uint32_t coarser)
 {
-    int power = power_for(contribution, coarser);
+    int power = power_for(contribution, bits, coarser);
     return ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
 }
 
@@ -82,11 +89,11 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         uint32_t first = job->plan->gradient_offset[job->requested[k]];
         for (uint32_t i = 0; i < p->count; i++)
-            scales[first + i] =
-                scale_for(contribution * (p->emits ? emission_factor(job, p) : light), coarser);
+            scales[first + i] = scale_for(contribution * (p->emits ? emission_factor(job, p) : light),
+                                          bits_kept(job), coarser);
     }
     for (uint32_t i = requested_elements(job); i < n; i++) /* The rest are derived quantities. */
-        scales[i] = scale_for(contribution * light, coarser);
+        scales[i] = scale_for(contribution * light, bits_kept(job), coarser);
     bl_result r = gpu_buffer_write(job->scale, 0, scales, n * sizeof *scales, err);
     memory_free(scales);
     return r;
@@ -104,12 +111,14 @@ typedef struct scale_rule {
     const scale_source *from;
     double factor;
     uint32_t spp, coarser;
+    int bits;
 } scale_rule;
 
 static int power_of_rule(const void *user, double largest)
 {
     const scale_rule *r = user;
-    return power_for(r->from->bound.factor * largest / r->from->over / r->spp * r->factor, r->coarser);
+    return power_for(r->from->bound.factor * largest / r->from->over / r->spp * r->factor, r->bits,
+                     r->coarser);
 }
 
 static void record_range(bl_job *job, const scale_rule *rule, uint32_t first, uint32_t count)
@@ -148,16 +157,16 @@ void job_record_scale(bl_job *job, const job_loss *loss, uint32_t spp, uint32_t 
     double light = brightness(job);
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        scale_rule rule = {&from, p->emits ? emission_factor(job, p) : light, spp, coarser};
+        scale_rule rule = {&from, p->emits ? emission_factor(job, p) : light, spp, coarser, bits_kept(job)};
         record_range(job, &rule, job->plan->gradient_offset[job->requested[k]], p->count);
     }
-    record_range(job, &(scale_rule){&from, light, spp, coarser}, own, n - own);
+    record_range(job, &(scale_rule){&from, light, spp, coarser, bits_kept(job)}, own, n - own);
 }
 
 static float splat_scale(const bl_job *job, uint32_t spp, uint32_t coarser)
 {
     BL_ASSERT(job->splat_scale && spp > 0, "a job without splats, or %u samples", spp);
-    return scale_for(brightness(job) / spp, coarser);
+    return scale_for(brightness(job) / spp, bits_kept(job), coarser);
 }
 
 void job_record_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser)
@@ -177,7 +186,7 @@ bl_result job_set_splat_size(bl_job *job, double contribution, uint32_t coarser,
 {
     uint32_t n = job_values(job);
     TRY(memory_check(n * sizeof(float), err));
-    float *scales = memory_need(n * sizeof *scales), scale = scale_for(contribution, coarser);
+    float *scales = memory_need(n * sizeof *scales), scale = scale_for(contribution, bits_kept(job), coarser);
     for (uint32_t i = 0; i < n; i++)
         scales[i] = scale;
     bl_result r = gpu_buffer_write(job->splat_scale, 0, scales, n * sizeof *scales, err);

@@ -127,6 +127,41 @@ const char *bl_wavefront_name(bl_wavefront how)
     return (unsigned)how < BL_WAVEFRONT_COUNT ? names[how] : NULL;
 }
 
+const char *bl_precision_name(bl_precision precision)
+{
+    static const char *const names[BL_PRECISION_COUNT] = {"single", "double"};
+    return (unsigned)precision < BL_PRECISION_COUNT ? names[precision] : NULL;
+}
+
+/* What a job in double precision needs and has not, in words; NULL: nothing. */
+static const char *double_obstacle(const bl_job *job)
+{
+    if (job->desc.accumulate != BL_ACCUMULATE_FIXED)
+        return "sums of gradients would be floats; use fixed-point accumulation";
+    if (job->desc.wavefront != BL_WAVEFRONT_NONE)
+        return "wavefront mode keeps walks as floats; use one kernel";
+    if (job->scene->metropolis.particles)
+        return "Metropolis chains are kept as floats; path and prb have it";
+    if (job->scene->method == METHOD_TAPE)
+        return "the integrator tape keeps its records as floats; prb has it";
+    return NULL;
+}
+
+static bl_result check_precision(const bl_job *job, bl_error *err)
+{
+    const gpu_info *device = gpu_device_info(job->device->gpu);
+    if (!bl_precision_name(job->desc.precision))
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no precision %d", (int)job->desc.precision);
+    if (job->desc.precision == BL_PRECISION_SINGLE)
+        return BL_OK;
+    if (!device->native_target && !device->float64)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "%s has no double precision (shaderFloat64); the native device and lavapipe have it",
+                         device->name);
+    const char *why = double_obstacle(job);
+    return why ? error_set(err, BL_ERROR_UNSUPPORTED, "no double precision here: %s", why) : BL_OK;
+}
+
 static bool wants_detours(const bl_job *job)
 {
     bl_volume_gradient how = job->desc.volume_gradient;
@@ -209,6 +244,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
                       gpu_device_info(device->gpu)->name);
     plan_rays rays = PLAN_RAYS_BVH;
     if (r == BL_OK)
+        r = check_precision(job, &err);
+    if (r == BL_OK)
         r = ray_backend_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
     if (rays == PLAN_RAYS_QUERY &&
         moves_solids(job)) /* the device's structure would have to follow their boxes */
@@ -216,6 +253,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
                             job->testing.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
+    job->plan->doubles = job->desc.precision == BL_PRECISION_DOUBLE;
     job->plan->drt = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
     job->plan->remembers_hits = gpu_device_info(device->gpu)->kind == GPU_NATIVE && !job->plan->baked;

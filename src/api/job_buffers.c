@@ -14,6 +14,25 @@ static bl_result make_buffer(bl_job *job, uint64_t bytes, const char *label, gpu
     return BL_OK;
 }
 
+/* Bytes of words that kernels of doubles pair (ir_buffer.paired): n words, and n more that they lack. */
+static uint64_t paired_bytes(const bl_job *job, uint64_t words)
+{
+    return (job->plan->doubles ? 8 : 4) * words;
+}
+
+/* Zeroes what words lack: those that the host writes lack nothing. */
+static bl_result clear_rest(const bl_job *job, gpu_buffer *b, bl_error *err)
+{
+    const uint64_t half = gpu_buffer_size(b) / 2;
+    if (!job->plan->doubles || half == 0)
+        return BL_OK;
+    TRY(memory_check(half, err));
+    void *zeros = memory_need_zeroed(1, half);
+    bl_result r = gpu_buffer_write(b, half, zeros, half, err);
+    memory_free(zeros);
+    return r;
+}
+
 static void drop_buffer(bl_job *job, gpu_buffer **b)
 {
     if (*b)
@@ -65,14 +84,17 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     uint64_t image = 4ull * job_values(job), gradient = p->gradient_count;
     TRY(make_geometry(job, err));
     TRY(make_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
-    TRY(make_buffer(job, 4ull * p->value_count, "values", &job->values, err));
+    TRY(make_buffer(job, paired_bytes(job, p->value_count), "values", &job->values, err));
+    TRY(clear_rest(job, job->values, err));
     TRY(make_buffer(job, 8ull * gradient, "gradient", &job->gradient, err));
     TRY(make_buffer(job, 4ull * gradient, "scale", &job->scale, err));
     TRY(make_buffer(job, 4ull * gradient, "gradient as f32", &job->output, err));
     TRY(make_buffer(job, 4 * (STATUS_COUNT + job_prints_words(job)), "status", &job->status, err));
     TRY(make_buffer(job, image, "image", &job->image, err));
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
-    TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
+    TRY(make_buffer(job, job->desc.frozen ? paired_bytes(job, p->value_count) : 0, "frozen values",
+                    &job->frozen, err));
+    TRY(clear_rest(job, job->frozen, err));
     TRY(make_buffer(job, 0, "film", &job->film, err));        /* empty until a pass wants it, */
     TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* a forward pass */
     TRY(make_buffer(job, 4ull * fit_loss_partials(job_values(job)), "partial sums", &job->partials, err));
@@ -104,9 +126,10 @@ void job_value_changed(bl_job *job, uint32_t parameter)
 
 bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 {
-    if (gpu_buffer_size(job->samples) >= 4 * words)
+    const uint64_t bytes = paired_bytes(job, words);
+    if (gpu_buffer_size(job->samples) >= bytes)
         return BL_OK;
-    return job_replace_buffer(job, 4 * words, "samples", &job->samples, err);
+    return job_replace_buffer(job, bytes, "samples", &job->samples, err);
 }
 
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
@@ -148,7 +171,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_err
     uint64_t words = (uint64_t)each * lanes * (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film_words >= words)
         return BL_OK;
-    TRY(job_replace_buffer(job, 4 * words, "film", &job->film, err));
+    TRY(job_replace_buffer(job, paired_bytes(job, words), "film", &job->film, err));
     job->film_words = words;
     return BL_OK;
 }

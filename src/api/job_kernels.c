@@ -30,7 +30,7 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
     };
     plan_ray_options(job->plan, &o);
     o.few_live = !gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
-    o.ray_queries |= native != X86_NONE;
+    o.ray_queries |= native != X86_NONE && !job->plan->doubles; /* who answers rays there has floats */
     return o;
 }
 

@@ -17,9 +17,9 @@ job_work_desc job_image_work(const bl_job *job, const bl_render_desc *desc)
 {
     uint32_t spp = job_spp(job, desc->spp);
     return (job_work_desc){
-        .pass = desc->frozen     ? RENDER_FROZEN
-                : desc->variance ? RENDER_VARIANCE
-                                 : RENDER_PRIMAL,
+        .pass = desc->frozen || desc->frozen_doubles ? RENDER_FROZEN
+                : desc->variance                     ? RENDER_VARIANCE
+                                                     : RENDER_PRIMAL,
         .spp = spp,
         .seed = job_seed(job, desc->seed),
         .stream = desc->gradient_stream ? 1 : 0,

@@ -65,6 +65,64 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     return image ? gpu_buffer_read(job->image, 0, image, 4ull * job_values(job), err) : BL_OK;
 }
 
+/* ---- in double precision ---- */
+
+static bl_result check_doubles(const bl_job *job, bl_error *err)
+{
+    return job->plan->doubles
+               ? BL_OK
+               : error_set(err, BL_ERROR_ARGUMENT, "results as doubles need a job of BL_PRECISION_DOUBLE");
+}
+
+bl_result job_read_sums(const bl_job *job, const job_sums *s, double *values, bl_error *err)
+{
+    TRY(check_doubles(job, err));
+    int64_t *sums = memory_alloc((s->count + 1) * sizeof *sums);
+    float *scales = memory_alloc((s->count + 1) * sizeof *scales);
+    bl_result r = sums && scales ? BL_OK
+                                 : error_set(err, BL_ERROR_MEMORY, "no memory for %llu sums",
+                                             (unsigned long long)s->count);
+    if (r == BL_OK)
+        r = gpu_buffer_read(s->sums, 8 * s->first, sums, 8 * s->count, err);
+    if (r == BL_OK)
+        r = gpu_buffer_read(s->scales, 4 * s->first, scales, 4 * s->count, err);
+    for (uint64_t i = 0; i < s->count && r == BL_OK; i++)
+        values[i] = (double)sums[i] / (double)scales[i];
+    memory_free(sums);
+    memory_free(scales);
+    return r;
+}
+
+/* Adds the strips of a film whose sums are pairs of words. */
+static bl_result read_film(const bl_job *job, uint32_t spp, uint32_t strips, double *image, bl_error *err)
+{
+    const size_t values = job_values(job), n = values * strips;
+    const uint64_t half = gpu_buffer_size(job->film) / 2;
+    float *film = memory_alloc((2 * n + 1) * sizeof *film);
+    if (!film)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for a film of %zu values", n);
+    bl_result r = gpu_buffer_read(job->film, 0, film, n * sizeof *film, err);
+    if (r == BL_OK)
+        r = gpu_buffer_read(job->film, half, film + n, n * sizeof *film, err);
+    for (size_t i = 0; r == BL_OK && i < values; i++) {
+        double sum = 0;
+        for (size_t s = 0; s < strips; s++)
+            sum += (double)film[s * values + i] + (double)film[n + s * values + i];
+        image[i] = sum / spp;
+    }
+    memory_free(film);
+    return r;
+}
+
+bl_result job_read_image_doubles(const bl_job *job, uint32_t spp, uint32_t strips, double *image,
+                                 bl_error *err)
+{
+    TRY(check_doubles(job, err));
+    const job_sums splats = {.sums = job->splats, .scales = job->splat_scale, .count = job_values(job)};
+    return scene_splats(job->scene) ? job_read_sums(job, &splats, image, err)
+                                    : read_film(job, spp, strips, image, err);
+}
+
 /* ---- loss and counters ---- */
 
 void job_record_loss(bl_job *job, const job_loss *loss)

@@ -23,4 +23,17 @@ void job_record_loss(bl_job *job, const job_loss *loss);
 bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* reads word 0 of the results */
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 
+/* Sums in fixed point and their scales, `count` of them from `first` on. */
+typedef struct job_sums {
+    gpu_buffer *sums, *scales;
+    uint64_t first, count;
+} job_sums;
+
+/* Reads sums, of a job in double precision (else BL_ERROR_ARGUMENT), as doubles. */
+bl_result job_read_sums(const bl_job *job, const job_sums *s, double *values, bl_error *err);
+/* Reads the image that job_resolve has made, of a job in double precision (else BL_ERROR_ARGUMENT), as
+ * doubles. */
+bl_result job_read_image_doubles(const bl_job *job, uint32_t spp, uint32_t strips, double *image,
+                                 bl_error *err);
+
 #endif

@@ -27,7 +27,13 @@ bl_result ray_backend_choose(const gpu_info *device, const render_scene *s, cons
     if (desc->rays == BL_RAYS_QUERY && !device->ray_query)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "%s has no ray queries (VK_KHR_ray_query); use the ray backend bvh", device->name);
-    if (desc->rays == BL_RAYS_QUERY || (desc->rays == BL_RAYS_AUTO && !bake && query_suits(device)))
+    const bool doubles = desc->precision == BL_PRECISION_DOUBLE; /* queries have floats alone */
+    if (desc->rays == BL_RAYS_QUERY && doubles)
+        return error_set(
+            err, BL_ERROR_UNSUPPORTED,
+            "ray queries are in single precision; use the ray backend bvh with double precision");
+    if (desc->rays == BL_RAYS_QUERY ||
+        (desc->rays == BL_RAYS_AUTO && !bake && !doubles && query_suits(device)))
         *out = PLAN_RAYS_QUERY;
     else
         *out = bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH;
@@ -153,7 +159,7 @@ x86_options ray_backend_native(const plan *p, x86_target target)
 
 bool ray_backend_wants_hierarchy(const gpu_info *device, const plan *p)
 {
-    return device->native_target && !p->query && !p->baked;
+    return device->native_target && !p->query && !p->baked && !p->doubles;
 }
 
 bl_result ray_backend_hierarchy(gpu_device *d, plan *p, gpu_buffer *scene, gpu_hierarchy **out, bl_error *err)

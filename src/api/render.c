@@ -54,23 +54,29 @@ static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float
     return r;
 }
 
-/* Writes the frozen values. values: those of all parameters, one after the other. Of geometry the job takes
- * only its own parameters. What classes keep beside parameters stays. */
-static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
+/* Writes the frozen values. Of geometry the job takes only its own parameters. What classes keep beside
+ * parameters stays. In double precision, what floats lack goes to the second half of the buffer. */
+static bl_result write_frozen(bl_job *job, const bl_render_desc *desc, bl_error *err)
 {
     const render_scene *s = job->scene;
     const plan *p = job->plan;
-    float *all = memory_alloc(((size_t)p->stored_count + 1) * sizeof *all);
+    const size_t n = p->stored_count;
+    float *all = memory_zeroed(2 * n + 1, sizeof *all);
     if (!all)
         return error_set(err, BL_ERROR_MEMORY, "no memory for %u values", p->stored_count);
-    memcpy(all, job->host_values, (size_t)p->stored_count * sizeof *all);
-    for (uint32_t i = 0; i < s->parameters.count; i++) {
-        if (p->value_offset[i] != PLAN_NONE)
-            memcpy(all + p->value_offset[i], values, s->parameters.data[i].count * sizeof *all);
-        values += s->parameters.data[i].count;
+    memcpy(all, job->host_values, n * sizeof *all);
+    for (uint32_t i = 0, from = 0; i < s->parameters.count; i++) {
+        const uint32_t offset = p->value_offset[i], count = s->parameters.data[i].count;
+        for (uint32_t k = 0; k < count && offset != PLAN_NONE; k++) {
+            const double v =
+                desc->frozen_doubles ? desc->frozen_doubles[from + k] : (double)desc->frozen[from + k];
+            all[offset + k] = (float)v, all[n + offset + k] = (float)(v - (double)(float)v);
+        }
+        from += count;
     }
-    bl_result r =
-        p->stored_count ? gpu_buffer_write(job->frozen, 0, all, 4ull * p->stored_count, err) : BL_OK;
+    bl_result r = n ? gpu_buffer_write(job->frozen, 0, all, 4 * n, err) : BL_OK;
+    if (r == BL_OK && n && p->doubles)
+        r = gpu_buffer_write(job->frozen, gpu_buffer_size(job->frozen) / 2, all + n, 4 * n, err);
     memory_free(all);
     return r;
 }
@@ -107,13 +113,18 @@ static bl_result resolve_part(bl_job *job, const job_work_desc *w, float *image,
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
     job_work_desc w = job_image_work(job, desc);
-    if (desc->frozen && !job->desc.frozen)
+    const bool frozen = desc->frozen || desc->frozen_doubles;
+    if ((desc->doubles || desc->frozen_doubles) && !job->plan->doubles)
+        return error_set(err, BL_ERROR_ARGUMENT, "doubles need a job of BL_PRECISION_DOUBLE");
+    if (desc->frozen && desc->frozen_doubles)
+        return error_set(err, BL_ERROR_ARGUMENT, "give either frozen values or those in double precision");
+    if (frozen && !job->desc.frozen)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "a frozen-path evaluation needs a job created with `frozen`");
-    if (desc->frozen && desc->variance)
+    if (frozen && desc->variance)
         return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
-    if (desc->frozen)
-        TRY(write_frozen(job, desc->frozen, err));
+    if (frozen)
+        TRY(write_frozen(job, desc, err));
     job->reached = (job_reached){0};
     const bool chains = job->scene->metropolis.particles && w.pass == RENDER_PRIMAL;
     const bl_result ran = chains ? metropolis_run(job, &w, stats, err) : job_run(job, &w, stats, err);
@@ -122,6 +133,8 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
     TRY(ran);
     TRY(job_read_counters(job, stats, err));
     TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
+    if (desc->doubles)
+        TRY(job_read_image_doubles(job, w.spp, w.strips, desc->doubles, err));
     if (desc->variance)
         TRY(read_variance(job, w.spp, w.strips, desc->variance, err));
     return desc->channels && job->scene->channels.count ? render_channels(job, &w, desc->channels, stats, err)

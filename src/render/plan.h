@@ -109,7 +109,8 @@ typedef struct plan {
      * Each stands in the scene buffer as view * width * height + pixel; there is a sensor's record for each
      * of batch_views (plan_reserve_batch). */
     uint32_t batch_pixels, batch_views;
-    bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
+    bool doubles; /* kernels compute in double precision (ir_module.doubles); set before the first trace */
+    bool query;   /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 
 /* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */

@@ -77,6 +77,9 @@ ir_module *kernel_module(const plan *p)
     };
     for (int k = 0; k < BUFFER_COUNT; k++)
         ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
+    m->doubles = p->doubles;
+    m->buffers.data[BUFFER_VALUES].paired = m->buffers.data[BUFFER_FROZEN].paired =
+        m->buffers.data[BUFFER_FILM].paired = p->doubles;
     m->no_fold = p->off & PLAN_FOLD, m->no_merge = p->off & PLAN_NUMBER;
     m->buffers.data[BUFFER_VALUES].tangent = BUFFER_TANGENT;
     if (p->baked) {
@@ -183,6 +186,8 @@ bl_result render_trace(const plan *p, render_pass pass, const render_trace_optio
 {
     BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     ir_module *m = kernel_module(p);
+    if (pass == RENDER_REPLAY || pass == RENDER_ADJOINT) /* others share their samples with the host */
+        m->buffers.data[BUFFER_SAMPLES].paired = p->doubles;
     bl_result r = render_pass_walks(pass) ? trace_walk(p, pass, o, m) : trace_step(p, pass, o, m);
     if (r == BL_OK)
         r = ir_finish(m, err);
