@@ -36,6 +36,9 @@
  * NOTHING. */
 static const double TOLERANCE_MOST = .02, NOTHING = .001;
 
+/* Of the largest value. Images in float round too much for shorter steps. */
+static const double STEP = .02, STEP_DOUBLE = .001;
+
 /* ---- weight, direction, step ---- */
 
 /* Cosines of periods near the film's size, with another phase per channel; divided by n, so that the loss is
@@ -104,7 +107,8 @@ static int choose_step(const check_work *w, check_finding *f)
     }
     if (pull == 0)
         return fail("the direction is zero");
-    f->epsilon = w->args->epsilon > 0 ? w->args->epsilon : 0.02 * (largest > 0 ? largest : 1) / pull;
+    const double share = w->doubles ? STEP_DOUBLE : STEP;
+    f->epsilon = w->args->epsilon > 0 ? w->args->epsilon : share * (largest > 0 ? largest : 1) / pull;
     if (choose_stencil(f))
         return CLI_OK;
     if (!w->args->direction) { /* a texture with values near both ends, say */
@@ -159,11 +163,14 @@ static int load_all_values(check_work *w)
     uint32_t count = bl_scene_parameter_count(w->session->scene);
     CLI_TRY(check_place_of(w->session, count, &total));
     w->all = memory_or_exit(total * sizeof *w->all);
+    w->moved = memory_or_exit(total * sizeof *w->moved);
     for (uint32_t i = 0; i < count; i++) {
         size_t first;
         CLI_TRY(check_place_of(w->session, i, &first));
         SESSION_TRY(w->session, bl_scene_get_parameter(w->session->scene, i, w->all + first));
     }
+    for (size_t i = 0; i < total; i++)
+        w->moved[i] = (double)w->all[i];
     return CLI_OK;
 }
 
@@ -191,11 +198,11 @@ static int take_gradients(check_work *w, uint32_t s, const float *weights, bl_ed
 static int read_along(const check_work *w, uint32_t k, double *along)
 {
     const check_finding *f = &w->findings[k];
-    float *values = memory_or_exit(f->parameter.info.count * sizeof *values);
-    bl_result result = bl_job_read_gradient(w->job, k, values);
+    double *values = memory_or_exit(f->parameter.info.count * sizeof *values);
+    bl_result result = session_read_gradient(w->session, w->job, k, f->parameter.info.count, values);
     *along = 0;
     for (uint32_t i = 0; i < f->parameter.info.count; i++)
-        *along += (double)values[i] * (double)f->direction[i];
+        *along += values[i] * (double)f->direction[i];
     free(values);
     SESSION_TRY(w->session, result);
     return CLI_OK;
@@ -307,6 +314,7 @@ static int prepare(check_work *w)
     cli_session *session = w->session;
     CLI_TRY(session_open(session, &args->common, args->scene));
     w->n = session_values(session);
+    w->doubles = session_doubles(session);
     w->seeds = args->seeds ? args->seeds : 8;
     w->spp = bl_scene_spp(session->scene, args->common.spp);
     w->findings = memory_or_exit(args->parameters.count * sizeof *w->findings);
@@ -327,6 +335,7 @@ static int prepare(check_work *w)
         make_weights(session, w->weights);
     }
     w->image = memory_or_exit(w->n * sizeof *w->image);
+    w->rounded = memory_or_exit(w->n * sizeof *w->rounded);
     w->smooth = memory_or_exit(w->n * sizeof *w->smooth);
     for (int k = 0; k < 2; k++) {
         check_slopes *slopes = k ? &w->half : &w->whole;
@@ -371,7 +380,9 @@ static void release(check_work *w)
     free(w->findings);
     free(w->weights);
     free(w->image);
+    free(w->rounded);
     free(w->all);
+    free(w->moved);
     free(w->smooth);
     for (int k = 0; k < 2; k++) {
         check_slopes *slopes = k ? &w->half : &w->whole;
@@ -409,9 +420,14 @@ static const cli_option options[] = {
      .help = "direction in the parameter's space (default: ones, or inward from the ends of the range; a "
              "matrix turns and moves)"},
     {.name = "--epsilon", .kind = CLI_NUMBER, .value = "H", .offset = FIELD(epsilon),
-     .help = "step along the direction (default: 2 % of the largest value, of a matrix of its linear part)"},
+     .help = "step along the direction (default: 2 % of the largest value, of a matrix of its linear part; "
+             "0.1 % in double precision)"},
     {.name = "--seeds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(seeds),
      .help = "number of seeds, for error bars (default: 8)"},
+    {.name = "--precision", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.precision),
+     .help = "what kernels compute in: single (the default), or double (native, lavapipe), where frozen "
+             "differences are held to a millionth of the gradient instead of a thousandth",
+     .choices = "single|double"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
      .help = "the picture (default: check.png)"},
 };

@@ -72,9 +72,11 @@ typedef struct check_work {
     cli_session *session;
     const check_arguments *args;
     check_finding *findings;
-    float *weights, *image, *all; /* all: values of every parameter of the scene */
-    float *smooth;                /* the weights of pixels that change smoothly */
-    check_slopes whole, half;     /* with a step and with half of it */
+    float *weights, *rounded, *all; /* rounded: an image; all: values of every parameter of the scene */
+    double *image, *moved;          /* moved: all, with those of a step */
+    bool doubles;                   /* --precision double */
+    float *smooth;                  /* the weights of pixels that change smoothly */
+    check_slopes whole, half;       /* with a step and with half of it */
     bl_job *job;
     size_t n;
     uint32_t spp, seeds, renders_done, renders;

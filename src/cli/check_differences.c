@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* BEND_MOST: how much these slopes may differ, over the slope. ROUNDING: of a sum, relative to
- * its terms' root of squares. */
-static const double BEND_MOST = .1, ROUNDING = 1e-6;
+/* How much these slopes may differ, over the slope. */
+static const double BEND_MOST = .1;
+
+/* Of a sum, relative to its terms' root of squares: of images in float, or in double precision, of whose
+ * sums 48 bits are kept. */
+static double rounding_of(const check_work *w) { return w->doubles ? 1e-13 : 1e-6; }
 
 const check_stencil check_stencils[3] = {{"central", {-1, 0, 1}, {-.5, 0, .5}},
                                          {"forward", {0, 1, 2}, {-1.5, 2, -.5}},
@@ -42,29 +45,35 @@ bool check_progress(void *work, double done)
 static int render(check_work *w, const check_finding *f, check_step step, double offset)
 {
     uint32_t count = f->parameter.info.count;
-    float *moved = memory_or_exit(count * sizeof *moved);
-    for (uint32_t i = 0; i < count; i++)
-        moved[i] = (float)((double)f->values[i] + offset * step.scale * f->epsilon * (double)f->direction[i]);
+    size_t first = 0;
+    int status = check_place_of(w->session, f->parameter.index, &first);
+    double *moved = w->moved + first;
+    float *rounded = w->all + first;
+    for (uint32_t i = 0; i < count; i++) {
+        moved[i] = (double)f->values[i] + offset * step.scale * f->epsilon * (double)f->direction[i];
+        rounded[i] = (float)moved[i];
+    }
     bl_render_desc desc = {.spp = w->spp,
                            .seed = step.seed,
                            .gradient_stream = step.frozen,
+                           .doubles = w->doubles ? w->image : NULL,
                            .progress = check_progress,
                            .user = w};
-    size_t first = 0;
-    int status = check_place_of(w->session, f->parameter.index, &first);
     bl_result result = BL_OK;
-    if (step.frozen) {
-        memcpy(w->all + first, moved, count * sizeof *moved);
+    if (step.frozen && w->doubles)
+        desc.frozen_doubles = w->moved;
+    else if (step.frozen)
         desc.frozen = w->all;
-    } else {
-        result = bl_job_set_parameter(w->job, f->parameter.index, moved);
-    }
+    else
+        result = bl_job_set_parameter(w->job, f->parameter.index, rounded);
     if (result == BL_OK && status == CLI_OK)
-        result = bl_job_render(w->job, &desc, w->image, NULL);
-    memcpy(w->all + first, f->values, count * sizeof *moved);
+        result = bl_job_render(w->job, &desc, w->rounded, NULL);
+    for (size_t i = 0; i < w->n && !w->doubles; i++)
+        w->image[i] = (double)w->rounded[i];
+    for (uint32_t i = 0; i < count; i++)
+        rounded[i] = f->values[i], moved[i] = (double)f->values[i];
     if (result == BL_OK && !step.frozen)
         result = bl_job_set_parameter(w->job, f->parameter.index, f->values);
-    free(moved);
     w->renders_done++;
     return result == BL_OK ? status : session_fail(w->session, result);
 }
@@ -92,10 +101,10 @@ int check_differentiate(check_work *w, const check_finding *f, check_step step, 
             continue;
         CLI_TRY(render(w, f, step, s->offset[k]));
         for (size_t i = 0; i < w->n; i++) {
-            double term = s->weight[k] / length * (double)w->image[i];
+            double term = s->weight[k] / length * w->image[i];
             out->slope[i] += term;
             out->squares[i] += term * term;
-            out->bend[i] += second[k] / length * (double)w->image[i];
+            out->bend[i] += second[k] / length * w->image[i];
         }
     }
     return CLI_OK;
@@ -111,7 +120,7 @@ check_difference check_weigh(const check_work *w, const check_slopes *s, const f
         d.size += fabs(term);
         squares += weight * weight * s->squares[i];
     }
-    d.rounding = ROUNDING * sqrt(squares);
+    d.rounding = rounding_of(w) * sqrt(squares);
     return d;
 }
 
@@ -130,15 +139,18 @@ check_difference check_extrapolate(const check_work *w, const float *weights)
         .curvature = fabs(whole.value - half.value),
         .kinks = 3 * sqrt(squares),
     };
-    /* a tenth of a percent, and the rounding of sums that cancel */
-    d.tolerance = 1e-3 * fabs(d.value) + 2e-5 * d.size + d.curvature + 2 * d.rounding + 1e-30;
+    /* A tenth of a percent, and the rounding of sums that cancel. In double precision a millionth; steps are
+     * short there, and extrapolation leaves far less than a thousandth of what it takes away. */
+    d.tolerance = w->doubles ? 1e-6 * fabs(d.value) + 1e-9 * d.size + 1e-3 * d.curvature
+                             : 1e-3 * fabs(d.value) + 2e-5 * d.size + d.curvature;
+    d.tolerance += 2 * d.rounding + 1e-30;
     return d;
 }
 
 void check_choose_smooth(const check_work *w, float *weights, check_share *count)
 {
     for (size_t i = 0; i < w->n; i++) {
-        double rounding = 4 * ROUNDING * sqrt(w->half.squares[i]), slope = fabs(w->half.slope[i]),
+        double rounding = 4 * rounding_of(w) * sqrt(w->half.squares[i]), slope = fabs(w->half.slope[i]),
                bend = fabs(w->whole.bend[i]) + fabs(w->whole.slope[i] - w->half.slope[i]);
         bool changes = w->weights[i] != 0 && !(slope + bend <= rounding),
              smooth = bend <= BEND_MOST * slope + rounding; /* not where it is no number */

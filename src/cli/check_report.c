@@ -64,8 +64,10 @@ static void print_table(const check_work *w)
         printf("%s  (%s differences, step %g, %u seeds, %u samples per pixel)\n", f->parameter.info.name,
                f->differences->name, f->epsilon, w->seeds, w->spp);
         printf("    %-10s %14s %12s %8s\n", "", "value", "std err", "z");
-        printf("    %-10s %14.7g %12.2g\n", "gradient", f->gradient_series.mean, f->gradient_series.error);
-        printf("    %-10s %14.7g %12.2g          worst seed off by %.2g of %.2g allowed\n", "frozen",
+        const int digits = w->doubles ? 12 : 7;
+        printf("    %-10s %14.*g %12.2g\n", "gradient", digits, f->gradient_series.mean,
+               f->gradient_series.error);
+        printf("    %-10s %14.*g %12.2g          worst seed off by %.2g of %.2g allowed\n", "frozen", digits,
                f->frozen_series.mean, f->frozen_series.error, f->worst_difference, f->worst_tolerance);
         printf("    %-10s %14.7g %12.2g %8.2f\n", "plain", f->plain_series.mean, f->plain_series.error, f->z);
         printf("    %s\n", verdict(f));
@@ -120,6 +122,7 @@ static void print_findings(const check_work *w)
     cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
     cJSON_AddStringToObject(json, "scene", w->args->scene);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
+    cJSON_AddStringToObject(json, "precision", w->doubles ? "double" : "single");
     cJSON_AddNumberToObject(json, "spp", w->spp);
     cJSON *seeds = cJSON_AddArrayToObject(json, "seeds"), *list = cJSON_AddArrayToObject(json, "parameters");
     for (uint32_t s = 0; s < w->seeds; s++)

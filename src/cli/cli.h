@@ -37,9 +37,9 @@ typedef struct cli_names {
 typedef struct cli_common {
     cli_names defines, roots, limits;
     const char *mode, *integrator, *sampler, *device, *ray_backend, *lights, *volume_gradient, *edges;
-    const char *silhouette; /* of a fit's job: as bl_scene_desc */
-    bool denoise;           /* of render: its scene has what guides a denoiser */
-    const char *wavefront;  /* no common option, but of commands that have it */
+    const char *silhouette;            /* of a fit's job: as bl_scene_desc */
+    bool denoise;                      /* of render: its scene has what guides a denoiser */
+    const char *wavefront, *precision; /* no common options, but of commands that have them */
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
     int32_t max_depth;
@@ -154,6 +154,10 @@ int session_convert(cli_session *session, const char *path, const char *output, 
 /* A job on the session's device and scene, as the common options want it. */
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
 bl_wavefront session_wavefront(const cli_session *session);             /* of --wavefront */
+bool session_doubles(const cli_session *session);                       /* --precision double */
+/* The gradient of requested parameter k, of so many values, in the precision of the job. */
+bl_result session_read_gradient(const cli_session *session, bl_job *job, uint32_t k, uint32_t count,
+                                double *values);
 /* Adds what the common options say about jobs to `desc`, and creates the job. */
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job);
 /* Makes the kernel of a pass now. A signal ends the program meanwhile. */
@@ -233,6 +237,7 @@ bool is_npy(const char *path);
 bool is_display_image(const char *path); /* 8 bits, for screens: .png, .jpg */
 int copy_to_stdout(const char *path);
 int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);
+int save_npy_doubles(const char *path, const double *values, const uint32_t *shape, uint32_t rank);
 /* float32 or float64, C order, exactly count values. free() them. */
 int load_npy(const char *path, uint32_t count, float **values);
 int load_npy_image(const char *path, const uint32_t shape[3], float **values); /* height, width, channels */
@@ -329,13 +334,12 @@ typedef struct cli_moments {
     uint32_t count, values; /* how often; how many */
     double *mean, *squares; /* squares: of differences from the mean, summed */
     uint32_t kept;          /* of the first so many: */
-    float *each;            /* all values; NULL: none are kept */
+    double *each;           /* all values; NULL: none are kept */
 } cli_moments;
 void moments_begin(cli_moments *m, uint32_t values, uint32_t kept);
 void moments_end(cli_moments *m);
-void moments_add(cli_moments *m, const float *values);
-void moments_mean(const cli_moments *m, float *out);
-void moments_variance(const cli_moments *m, float *out); /* of one of them; 2 or more */
+void moments_add(cli_moments *m, const double *values);
+void moments_variance(const cli_moments *m, double *out); /* of one of them; 2 or more */
 /* rms_gradient, and of the variance of one gradient mean and largest; standard_error: rms, of the mean
  * gradient. */
 void grad_add_variance(struct cJSON *parameter, const cli_moments *m);

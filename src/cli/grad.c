@@ -105,8 +105,8 @@ static void add_stats(bl_stats *all, const bl_stats *one, uint32_t before)
 static int collect(work *w)
 {
     for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        float *values = memory_or_exit(w->moments[k].values * sizeof *values);
-        bl_result result = bl_job_read_gradient(w->job, k, values);
+        double *values = memory_or_exit(w->moments[k].values * sizeof *values);
+        bl_result result = session_read_gradient(w->session, w->job, k, w->moments[k].values, values);
         if (result == BL_OK)
             moments_add(&w->moments[k], values);
         free(values);
@@ -144,14 +144,31 @@ static int compute(work *w, uint32_t repetition)
     return collect(w);
 }
 
+/* Rounds, where they are not doubles to keep. */
+static int save_numbers(const work *w, const char *path, const double *values, const uint32_t *shape,
+                        uint32_t rank)
+{
+    if (session_doubles(w->session))
+        return save_npy_doubles(path, values, shape, rank);
+    size_t count = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        count *= shape[i];
+    float *rounded = memory_or_exit(count * sizeof *rounded);
+    for (size_t i = 0; i < count; i++)
+        rounded[i] = (float)values[i];
+    int status = save_npy(path, rounded, shape, rank);
+    free(rounded);
+    return status;
+}
+
 /* DIR/NAME.SUFFIX.npy; with `each` the gradients of all seeds, N in front of the parameter's shape. */
-static int save_array(const work *w, const bl_parameter_info *info, const char *suffix, const float *values,
+static int save_array(const work *w, const bl_parameter_info *info, const char *suffix, const double *values,
                       bool each)
 {
     uint32_t shape[1 + sizeof info->shape / sizeof *info->shape] = {w->repetitions};
     memcpy(shape + 1, info->shape, info->rank * sizeof *shape);
     char *path = text_format("%s/%s%s.npy", w->args->output, info->name, suffix);
-    int status = save_npy(path, values, each ? shape : shape + 1, info->rank + each);
+    int status = save_numbers(w, path, values, each ? shape : shape + 1, info->rank + each);
     free(path);
     return status;
 }
@@ -159,20 +176,23 @@ static int save_array(const work *w, const bl_parameter_info *info, const char *
 static int save_one(const work *w, uint32_t k)
 {
     const bl_parameter_info *info = &w->parameters[k].info;
-    float *values = memory_or_exit(info->count * sizeof *values);
+    double *variance = memory_or_exit(info->count * sizeof *variance);
+    float *shown = memory_or_exit(info->count * sizeof *shown);
     char *picture = text_format("%s/%s.png", w->args->output, info->name);
-    moments_mean(&w->moments[k], values);
-    int status = save_array(w, info, "", values, false);
+    for (uint32_t i = 0; i < info->count; i++)
+        shown[i] = (float)w->moments[k].mean[i];
+    int status = save_array(w, info, "", w->moments[k].mean, false);
     if (status == CLI_OK && info->rank >= 2)
-        status = save_gradient_png(w->session, picture, info, values);
+        status = save_gradient_png(w->session, picture, info, shown);
     if (status == CLI_OK && w->args->variance) {
-        moments_variance(&w->moments[k], values);
-        status = save_array(w, info, ".variance", values, false);
+        moments_variance(&w->moments[k], variance);
+        status = save_array(w, info, ".variance", variance, false);
     }
     if (status == CLI_OK && w->args->each)
         status = save_array(w, info, ".gradients", w->moments[k].each, true);
     free(picture);
-    free(values);
+    free(variance);
+    free(shown);
     return status;
 }
 
@@ -196,6 +216,7 @@ static cJSON *summary(const work *w)
     cJSON *json = cJSON_CreateObject();
     json_add_origin(json, w->session, w->args->scene);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(w->job));
+    cJSON_AddStringToObject(json, "precision", session_doubles(w->session) ? "double" : "single");
     cJSON_AddStringToObject(json, "mode", "reverse");
     cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");
     cJSON_AddNumberToObject(json, "loss", w->stats.loss);
@@ -352,9 +373,11 @@ static const cli_option options[] = {
     {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents),
      .help = "for each --forward an .npy file of its shape: how its entries move"},
     {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
-     .help = "walks as many kernels, for comparison: cut by vertex, or by vertex and kind of "
-             "material (target)",
+     .help = "walks as many kernels, for comparison: cut by vertex, or by material",
      .choices = "vertex|target"},
+    {.name = "--precision", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.precision),
+     .help = "single (the default), or double, for references; .npy are then float64",
+     .choices = "single|double"},
 };
 // clang-format on
 const cli_command command_grad = {

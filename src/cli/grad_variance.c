@@ -23,30 +23,24 @@ void moments_end(cli_moments *m)
     free(m->each);
 }
 
-void moments_add(cli_moments *m, const float *values)
+void moments_add(cli_moments *m, const double *values)
 {
     if (m->count < m->kept)
         memcpy(m->each + (size_t)m->count * m->values, values, m->values * sizeof *values);
     m->count++;
     for (uint32_t i = 0; i < m->values; i++) {
-        double from_old = (double)values[i] - m->mean[i];
+        double from_old = values[i] - m->mean[i];
         m->mean[i] += from_old / m->count;
-        m->squares[i] += from_old * ((double)values[i] - m->mean[i]);
+        m->squares[i] += from_old * (values[i] - m->mean[i]);
     }
-}
-
-void moments_mean(const cli_moments *m, float *out)
-{
-    for (uint32_t i = 0; i < m->values; i++)
-        out[i] = (float)m->mean[i];
 }
 
 static double variance_at(const cli_moments *m, uint32_t i) { return m->squares[i] / (m->count - 1); }
 
-void moments_variance(const cli_moments *m, float *out)
+void moments_variance(const cli_moments *m, double *out)
 {
     for (uint32_t i = 0; i < m->values; i++)
-        out[i] = (float)variance_at(m, i);
+        out[i] = variance_at(m, i);
 }
 
 void grad_add_variance(cJSON *parameter, const cli_moments *m)

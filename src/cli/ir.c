@@ -202,6 +202,9 @@ static const cli_option options[] = {
     {.name = "--native", .kind = CLI_FLAG, .offset = FIELD(native),
      .help = "print the machine code of the device native instead, beside the trace (BL_NATIVE=avx2: that of "
              "narrower vectors)"},
+    {.name = "--precision", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.precision),
+     .help = "single (the default), or double: what a job in double precision runs",
+     .choices = "single|double"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
      .help = "text to a file instead of standard output"},
 };

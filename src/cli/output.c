@@ -194,7 +194,9 @@ int check_file_name(const char *parameter)
 
 /* ---- NumPy, format version 1.0 ---- */
 
-int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank)
+/* values: floats or doubles, by their bytes */
+static int save_numbers(const char *path, const void *values, uint32_t bytes, const uint32_t *shape,
+                        uint32_t rank)
 {
     enum { PREAMBLE = 10, HEADER = 128 };
     size_t count = 1;
@@ -207,24 +209,39 @@ int save_npy(const char *path, const float *values, const uint32_t *shape, uint3
                                 : "");
         count *= shape[i];
     }
-    unsigned char *file = memory_or_exit(HEADER + count * 4);
+    unsigned char *file = memory_or_exit(HEADER + count * bytes);
     memcpy(file, "\x93NUMPY\x01\x00", 8);
     file[8] = (HEADER - PREAMBLE) & 255;
     file[9] = (HEADER - PREAMBLE) >> 8;
     memset(file + PREAMBLE, ' ', HEADER - PREAMBLE);
     int length = snprintf((char *)file + PREAMBLE, HEADER - PREAMBLE,
-                          "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", dimensions);
+                          "{'descr': '<f%u', 'fortran_order': False, 'shape': (%s), }", bytes, dimensions);
     file[PREAMBLE + length] = ' ';
     file[HEADER - 1] = '\n';
     for (size_t i = 0; i < count; i++) {
         uint32_t word;
-        memcpy(&word, &values[i], 4);
-        for (uint32_t k = 0; k < 4; k++)
-            file[HEADER + 4 * i + k] = (unsigned char)(word >> 8 * k);
+        uint64_t number;
+        const unsigned char *from = (const unsigned char *)values + bytes * i;
+        memcpy(&word, from, sizeof word);
+        number = word;
+        if (bytes == sizeof number)
+            memcpy(&number, from, sizeof number);
+        for (uint32_t k = 0; k < bytes; k++)
+            file[HEADER + bytes * i + k] = (unsigned char)(number >> 8 * k);
     }
-    int status = save_file(path, file, HEADER + count * 4);
+    int status = save_file(path, file, HEADER + count * bytes);
     free(file);
     return status;
+}
+
+int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank)
+{
+    return save_numbers(path, values, sizeof *values, shape, rank);
+}
+
+int save_npy_doubles(const char *path, const double *values, const uint32_t *shape, uint32_t rank)
+{
+    return save_numbers(path, values, sizeof *values, shape, rank);
 }
 
 char *read_whole(const char *path, size_t limit, size_t *size)

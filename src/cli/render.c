@@ -48,6 +48,7 @@ static cJSON *stats_json(const cli_session *session, const arguments *args, cons
     cJSON_AddStringToObject(json, "light_mode", session->info.mode);
     cJSON_AddStringToObject(json, "device", session->device_info.name);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(job));
+    cJSON_AddStringToObject(json, "precision", session_doubles(session) ? "double" : "single");
     cJSON_AddNumberToObject(json, "width", session->info.width);
     cJSON_AddNumberToObject(json, "height", session->info.height);
     cJSON_AddNumberToObject(json, "spp", spp);
@@ -93,6 +94,7 @@ static void report(const cli_session *session, const arguments *args, const bl_j
 /* What is rendered into. */
 typedef struct pictures {
     float *image, *variance, *channels; /* NULL: not wanted, or there are none */
+    double *doubles;                    /* the image, for a file of doubles */
 } pictures;
 
 /* Also of what has other channels: those go into EXR files alone. */
@@ -112,8 +114,12 @@ static int save_for_screens(const cli_session *session, const arguments *args, c
 
 static int save_pictures(const cli_session *session, const arguments *args, const pictures *p)
 {
+    const bl_scene_info *info = &session->info;
     live_image(args->live, session, args->output, p->image);
-    if (args->curve || args->exposed)
+    if (p->doubles)
+        CLI_TRY(save_npy_doubles(args->output, p->doubles,
+                                 (const uint32_t[]){info->height, info->width, info->channels}, 3));
+    else if (args->curve || args->exposed)
         CLI_TRY(save_for_screens(session, args, p->image));
     else
         SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, p->image, p->channels));
@@ -202,6 +208,7 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
                                                        .seed = args->common.seed,
                                                        .variance = to->variance,
                                                        .channels = to->channels,
+                                                       .doubles = to->doubles,
                                                        .progress = watch,
                                                        .user = &progress,
                                                        .partial = true},
@@ -223,9 +230,11 @@ static int render_with(const cli_session *session, const arguments *args, bl_job
     const size_t channels = session_pixels(session) * bl_scene_channel_count(session->scene);
     const pictures to = {.image = memory_or_exit(values * sizeof(float)),
                          .variance = args->variance ? memory_or_exit(values * sizeof(float)) : NULL,
-                         .channels = channels ? memory_or_exit(channels * sizeof(float)) : NULL};
+                         .channels = channels ? memory_or_exit(channels * sizeof(float)) : NULL,
+                         .doubles = is_npy(args->output) ? memory_or_exit(values * sizeof(double)) : NULL};
     int status = (args->checkpoint ? render_in_passes : render)(session, args, job, &to);
     free(to.channels);
+    free(to.doubles);
     free(to.image);
     free(to.variance);
     return status;
@@ -235,6 +244,10 @@ static int check_arguments(const arguments *args)
 {
     if (args->checkpoint && args->variance)
         return usage_error("render", "--variance is of one pass alone: it does not go with --checkpoint");
+    const bool doubles = args->common.precision && strcmp(args->common.precision, "double") == 0;
+    if (is_npy(args->output) && (!doubles || args->checkpoint || args->common.denoise))
+        return usage_error("render",
+                           ".npy files are for --precision double, without --checkpoint and --denoise");
     if ((args->curve || args->exposed) && !is_display_image(args->output))
         return usage_error("render",
                            "--exposure and --tonemap are for screens: -o FILE.png or .jpg; other files keep "
@@ -267,7 +280,7 @@ static int render_scene(cli_session *session, const arguments *args)
     CLI_TRY(check_bands(session, args));
     if (args->common.denoise)
         SESSION_TRY(session, bl_scene_denoise(session->scene, NULL, NULL));
-    CLI_TRY(check_image_path(args->output));
+    CLI_TRY((is_npy(args->output) ? check_writable : check_image_path)(args->output));
     if (args->variance)
         CLI_TRY(check_image_path(args->variance));
     if (args->checkpoint)
@@ -356,6 +369,10 @@ static const cli_option options[] = {
      .help = "walks as many kernels, for comparison: cut by vertex, or by vertex and kind of "
              "material (target)",
      .choices = "vertex|target"},
+    {.name = "--precision", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.precision),
+     .help = "what kernels compute in: single (the default), or double, for references (native, "
+             "lavapipe); -o FILE.npy keeps it, as float64",
+     .choices = "single|double"},
 };
 // clang-format on
 const cli_command command_render = {

@@ -222,10 +222,30 @@ bl_wavefront session_wavefront(const cli_session *session)
     return how;
 }
 
+bool session_doubles(const cli_session *session)
+{
+    const char *precision = session->common->precision;
+    return precision && strcmp(precision, bl_precision_name(BL_PRECISION_DOUBLE)) == 0;
+}
+
+bl_result session_read_gradient(const cli_session *session, bl_job *job, uint32_t k, uint32_t count,
+                                double *values)
+{
+    if (session_doubles(session))
+        return bl_job_read_gradient_doubles(job, k, values);
+    float *singles = memory_or_exit(count * sizeof *singles);
+    bl_result result = bl_job_read_gradient(job, k, singles);
+    for (uint32_t i = 0; i < count && result == BL_OK; i++)
+        values[i] = (double)singles[i];
+    free(singles);
+    return result;
+}
+
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
     desc.no_baking = session->common->no_baking, desc.rays = session->rays,
     desc.volume_gradient = session_volume_gradient(session), desc.wavefront = session_wavefront(session);
+    desc.precision = session_doubles(session) ? BL_PRECISION_DOUBLE : BL_PRECISION_SINGLE;
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;
 }
