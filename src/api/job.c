@@ -154,7 +154,7 @@ static bl_result check_precision(const bl_job *job, bl_error *err)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no precision %d", (int)job->desc.precision);
     if (job->desc.precision == BL_PRECISION_SINGLE)
         return BL_OK;
-    if (!device->native_target && !device->float64)
+    if (!device->float64)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "%s has no double precision (shaderFloat64); the native device and lavapipe have it",
                          device->name);

@@ -45,7 +45,8 @@ typedef struct gpu_info {
     bool rounds;        /* f32 division and square root are rounded to the nearest; elsewhere kernels correct
                            them (spirv_gen/spv/rounded.c) */
     bool float_atomics; /* shaderBufferFloat32AtomicAdd */
-    bool ray_query, int64, float64, timestamps, signed_zero_inf_nan_preserve;
+    bool ray_query, int64, timestamps, signed_zero_inf_nan_preserve;
+    bool float64;        /* kernels of modules of doubles run: shaderFloat64 */
     bool int64_atomics;  /* shaderBufferInt64Atomics */
     bool buffer_address; /* gpu_buffer_address works, kernels may use PhysicalStorageBuffer */
     bool memory_model;   /* vulkanMemoryModel with device scope */

@@ -113,6 +113,7 @@ static void describe(native_candidate *c)
     info->max_allocation = memory < info->max_buffer_range ? memory : info->max_buffer_range;
     info->max_storage_buffers = X86_BUFFERS_MOST;
     info->float_atomics = true;
+    info->float64 = true;
     info->timestamps = true;
     info->rounds = true;
     info->signed_zero_inf_nan_preserve = true;
