@@ -187,6 +187,7 @@ set(render_sources
     src/render/integrator/vertex/baked_geometry.c
     src/render/integrator/vertex/dispersion.c
     src/render/integrator/vertex/emitter_sampling.c
+    src/render/integrator/vertex/direction_guide.c
     src/render/integrator/vertex/intersection.c
     src/render/integrator/vertex/plugin_arguments.c
     src/render/integrator/vertex/plugin_functions.c
@@ -215,6 +216,8 @@ set(render_sources
     src/render/integrator/path/light_visibility.c
     src/render/integrator/path/values.c
     src/render/integrator/path/visit.c
+    src/render/integrator/path/material_sample.c
+    src/render/integrator/path/guided.c
     src/render/integrator/motion/attached_lobe.c
     src/render/integrator/motion/attached_path.c
     src/render/integrator/motion/attached_volume.c
@@ -268,6 +271,7 @@ set(render_sources
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
     src/render/integrator/kernels/replay_vertex.c
+    src/render/integrator/kernels/guide_learn.c
     src/render/integrator/kernels/splatting.c
     src/render/integrator/kernels/tape.c
     src/render/integrator/integrators.c
@@ -282,6 +286,7 @@ set(render_sources
     src/render/light.c
     src/render/mode.c
     src/render/plan_lights.c
+    src/render/plan_guide.c
     src/render/plan_records.c
     src/render/plan_words.c
     src/render/random.c
@@ -337,6 +342,7 @@ set(api_sources
     src/api/differentiability.c
     src/api/embree.c
     src/api/edges.c
+    src/api/guide.c
     src/api/fit.c
     src/api/fit_average.c
     src/api/fit_words.c

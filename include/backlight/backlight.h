@@ -507,7 +507,11 @@ typedef struct bl_job_desc {
                              print nothing */
     bl_wavefront wavefront;
     bl_precision precision;
-    uint64_t reserved[6];
+    uint64_t guide; /* not 0: directions are guided (docs/theory/variance.md). Before a pass the job learns
+                       from so many samples per pixel, at most 65536, where light comes from; again where
+                       values or the sensor have changed since. Not in recorded passes; BL_ERROR_UNSUPPORTED
+                       where the scene or what is requested has no guide */
+    uint64_t reserved[5];
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
@@ -805,6 +809,7 @@ typedef enum bl_pass {
     BL_PASS_EDGES_LIT_FORWARD,
     BL_PASS_EDGES_LEARN,  /* before each of these: where on edges they look */
     BL_PASS_CHAIN_ACCEPT, /* of Metropolis integrators, behind each BL_PASS_PRIMAL */
+    BL_PASS_GUIDE_LEARN,  /* before others of a job with a guide (bl_job_desc.guide) */
     BL_PASS_COUNT
 } bl_pass;
 

@@ -12,7 +12,7 @@ from ._arrays import as_choice, as_count, as_options
 from ._library import CHOICES
 
 _JOB = {"accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
-        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform", "print_bytes": 0}
+        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform", "guide": 0, "print_bytes": 0}
 
 
 def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
     names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels")}
     return {**names, "sensor_moves": bool(options["sensor_moves"]),
             "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"],
-            "print_bytes": as_count(options["print_bytes"], "print_bytes")}
+            "guide": as_count(options["guide"], "guide"), "print_bytes": as_count(options["print_bytes"], "print_bytes")}
 
 
 class Engine:

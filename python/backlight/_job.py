@@ -57,7 +57,8 @@ class Job:
 
     parameters: names of traverse(scene). device: None is default_device(). Options: `rays` ("auto", "bvh",
     "query"), `pixels` ("uniform", "adjoint": gradient samples where |dL/dI| is large), `volume_gradient` ("auto",
-    "replay", "drt"), `accumulate` ("fixed": the same bytes on every run; "float"), `sensor_moves`,
+    "replay", "drt"), `accumulate` ("fixed": the same bytes on every run; "float"), `guide` (samples per pixel from which
+    it learns where light comes from, 0: none), `sensor_moves`,
     `geometry_changes` (vertices that are not among the parameters will be set), `baking`, `print_bytes` (room for what
     an integrator of yours prints, see `prints`).
 

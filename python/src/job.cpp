@@ -47,6 +47,7 @@ void open_job(Job *self, const Device &device, const Scene &scene, const std::ve
     desc.sensor_moves = nb::cast<bool>(options["sensor_moves"]);
     desc.geometry_changes = nb::cast<bool>(options["geometry_changes"]);
     desc.no_baking = nb::cast<bool>(options["no_baking"]);
+    desc.guide = nb::cast<uint64_t>(options["guide"]);
     desc.print_bytes = nb::cast<uint64_t>(options["print_bytes"]);
     desc.rays = (bl_rays)nb::cast<uint32_t>(options["rays"]);
     desc.volume_gradient = (bl_volume_gradient)nb::cast<uint32_t>(options["volume_gradient"]);

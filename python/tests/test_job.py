@@ -74,6 +74,16 @@ def test_mono(tmp_path):
         bl.load_file(CORNELL, {"mode": "mnoo"})
 
 
+def test_guide(box):
+    """A guide of directions gives other samples of the same picture, and the same ones again."""
+    usual, guided, again = bl.Job(box), bl.Job(box, guide=16), bl.Job(box, guide=16)
+    image = guided.render(64, 1)
+    assert image.mean() == pytest.approx(usual.render(64, 1).mean(), rel=.05)
+    assert image.tobytes() == again.render(64, 1).tobytes() != usual.render(64, 1).tobytes()
+    with pytest.raises(bl.Error, match="Markov chains"):
+        bl.Job(bl.load_file(CORNELL, {"integrator": "pssmlt"}, **SMALL), guide=16)
+
+
 @pytest.mark.parametrize("options", [{"rays": "bvh"}, {"baking": False}, {"geometry_changes": True}, {"accumulate": "float"},
                                      {"pixels": "adjoint"}, {"volume_gradient": "replay"}], ids=lambda o: next(iter(o)))
 def test_job_options(box, options):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Image derivatives of a job along one direction of its parameters: forward mode. */
 #include "api/edges.h"
+#include "api/guide.h"
 #include "api/job_buffers.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
@@ -46,6 +47,7 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "the job was created without parameters, so there is nothing to differentiate by");
+    TRY(guide_follow(job, err));
     TRY(write_tangents(job, desc->tangents, err));
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));

@@ -4,6 +4,7 @@
 #include "api/gradient.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
+#include "api/guide.h"
 #include "api/job_buffers.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
@@ -202,6 +203,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         .spp_halves = job_gradient_spp(job, desc->spp, 2),
     };
     TRY(gradient_form_choose(job, &wish, &stats->form, err));
+    TRY(guide_follow(job, err));
     spp = gradient_form_spp(&wish, stats->form);
     double most = 0;
     if (desc->target)

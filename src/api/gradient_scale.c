@@ -68,6 +68,8 @@ static double brightness(const bl_job *job)
     return most > 0 && isfinite(most) ? most : 1;
 }
 
+float job_radiance_scale(const bl_job *job) { return scale_for(brightness(job), bits_kept(job), 0); }
+
 static uint32_t requested_elements(const bl_job *job)
 {
     uint32_t n = 0;

@@ -13,6 +13,8 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
 /* Appends the same to the job's batch. The device finds the largest |dL/dI|: of job->adjoint where `loss` is
  * NULL, else the bound (fit_loss_bound, which it must have) that follows from the target. */
 void job_record_scale(bl_job *job, const job_loss *loss, uint32_t spp, uint32_t coarser);
+/* A scale for sums of radiance that single samples find. */
+float job_radiance_scale(const bl_job *job);
 /* Sets the scale of the image of splats. */
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err);
 /* The same for splats of about this size. */

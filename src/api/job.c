@@ -3,6 +3,7 @@
  * change. */
 #include "api/job.h"
 #include "api/differentiability.h"
+#include "api/guide.h"
 #include "api/job_buffers.h"
 #include "api/job_geometry.h"
 #include "api/job_prints.h"
@@ -261,6 +262,10 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         r = pixel_sampling_check(job, &err);
     if (r == BL_OK)
         r = check_refused(job, &err);
+    if (r == BL_OK && job->desc.guide)
+        r = guide_check(job, &err);
+    if (r == BL_OK && job->desc.guide)
+        plan_place_guide(job->plan, film_pixels(job->scene) * job->desc.guide);
     if (r == BL_OK && batch)
         r = make_batch(job, batch, &err);
     if (r == BL_OK && job->plan->sensor &&
@@ -292,6 +297,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         r = job_prints_create(job, &err);
     if (r == BL_OK)
         r = job_make_buffers(job, &err);
+    if (r == BL_OK && job->desc.guide)
+        r = guide_make(job, &err);
     if (r != BL_OK) {
         bl_job_destroy(job);
         return context_fail(device->context, &err);
@@ -463,5 +470,6 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
                       "the sensor of this job is fixed: it was created without `sensor_moves`");
     if (r == BL_OK)
         r = job_write_sensor(job, 0, sensor, to_world, &err);
+    job->guided = false;
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }

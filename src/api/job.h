@@ -67,10 +67,12 @@ struct bl_job {
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     gpu_buffer *texels;               /* for images of the caller's (job_recorded.c); NULL until one comes */
     uint64_t film_words;
-    uint32_t tape_room;  /* vertices of the longest path of a tape in media so far; 0: that is not known */
-    bl_chains chains;    /* of the last image by Metropolis */
-    job_reached reached; /* by the last pass, or the last part of it */
-    job_part recorded;   /* the last part that went into commands of the caller's (job_recorded.c) */
+    uint32_t tape_room; /* vertices of the longest path of a tape in media so far; 0: that is not known */
+    gpu_buffer *lessons, *lesson_scale; /* of the guide of directions: sums in fixed point, their scale */
+    bool guided;                        /* the guide is that of the job's values and sensor */
+    bl_chains chains;                   /* of the last image by Metropolis */
+    job_reached reached;                /* by the last pass, or the last part of it */
+    job_part recorded; /* the last part that went into commands of the caller's (job_recorded.c) */
     uint64_t bytes;
     uint64_t counted[STATUS_COUNT]; /* what counters on the device had before they were taken over */
     uint64_t paths_uncounted;       /* paths since then */

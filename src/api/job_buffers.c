@@ -121,7 +121,7 @@ void job_value_changed(bl_job *job, uint32_t parameter)
 {
     BL_ASSERT(parameter < job->scene->parameters.count, "parameter %u of %u", parameter,
               job->scene->parameters.count);
-    job->values_changed = job->changed[parameter] = true;
+    job->values_changed = job->changed[parameter] = true, job->guided = false;
 }
 
 bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
@@ -182,7 +182,7 @@ void job_drop_buffers(bl_job *job)
                           &job->adjoint,  &job->frozen,  &job->scale,       &job->image,   &job->target,
                           &job->partials, &job->results, &job->output,      &job->tangent, &job->lanes,
                           &job->samples,  &job->splats,  &job->splat_scale, &job->refit,   &job->texels,
-                          &job->walks};
+                          &job->walks,    &job->lessons, &job->lesson_scale};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
     gpu_buffer_destroy(job->walk_counters);
@@ -214,6 +214,8 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
     memcpy(buffers, all, sizeof all);
     if (render_lists_lanes(job->plan, pass))
         buffers[BUFFER_ADJOINT] = job->lanes;
+    if (pass == RENDER_GUIDE_LEARN)
+        buffers[BUFFER_GRADIENT] = job->lessons, buffers[BUFFER_SCALE] = job->lesson_scale;
     if (job_splats(job, pass))
         buffers[BUFFER_GRADIENT] = job->splats, buffers[BUFFER_SCALE] = job->splat_scale;
 }

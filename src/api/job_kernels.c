@@ -17,10 +17,13 @@ const char *bl_optimisation_name(uint32_t k)
 
 opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
 {
+    const bool teaches = pass == RENDER_GUIDE_LEARN;
     opt_options o = {
         .off = job->testing.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
-        .gradient_elements = job->plan->gradient_count,
-        .accumulate = job->fixed_point || job_splats(job, pass) ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
+        .gradient_elements =
+            teaches ? plan_guide_cells(&job->plan->guide) * GUIDE_BINS : job->plan->gradient_count,
+        .accumulate = job->fixed_point || teaches || job_splats(job, pass) ? OPT_ACCUMULATE_FIXED
+                                                                           : OPT_ACCUMULATE_FLOAT,
         .scale_buffer = BUFFER_SCALE,
         .status_buffer = BUFFER_STATUS,
         .overflow_word = STATUS_OVERFLOW,

@@ -18,6 +18,9 @@ bl_result job_recorded_check(const bl_job *job, bl_error *err)
     if (job->desc.wavefront != BL_WAVEFRONT_NONE)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "wavefront mode reads counters back between its kernels, so it is not recorded");
+    if (job->desc.guide)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "a guide of directions is learnt on the host between passes, so it is not recorded");
     if (!vulkan_is_adopted(job->device->gpu))
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "the job is on %s, a device of Backlight's own; record with one of "

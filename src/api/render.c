@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Images of a job: the image itself, its variance, channels of the first hit, frozen-path evaluations. */
+#include "api/guide.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
 #include "api/metropolis.h"
@@ -125,6 +126,7 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
         return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
     if (frozen)
         TRY(write_frozen(job, desc, err));
+    TRY(guide_follow(job, err));
     job->reached = (job_reached){0};
     const bool chains = job->scene->metropolis.particles && w.pass == RENDER_PRIMAL;
     const bl_result ran = chains ? metropolis_run(job, &w, stats, err) : job_run(job, &w, stats, err);

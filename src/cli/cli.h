@@ -40,6 +40,7 @@ typedef struct cli_common {
     const char *silhouette;            /* of a fit's job: as bl_scene_desc */
     bool denoise;                      /* of render: its scene has what guides a denoiser */
     const char *wavefront, *precision; /* no common options, but of commands that have them */
+    uint32_t guide;
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
     int32_t max_depth;

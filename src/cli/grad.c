@@ -342,7 +342,7 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
      .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
-     .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
+     .help = "parameters to differentiate by (see 'backlight params'); repeatable"},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
      .help = "weights W, an image or .npy: gradient of sum(W * image)"},
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target),
@@ -352,13 +352,12 @@ static const cli_option options[] = {
              "means over all values",
      .choices = "l2|l1|relative_l2|huber"},
     {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form),
-     .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, "
-             "separate, two-walk, or one-image, for samples without noise",
+     .help = "how samples are walked: auto (the default, the fastest that is right), fused, separate, "
+             "two-walk, or one-image, for samples without noise",
      .choices = "auto|fused|separate|two-walk|one-image"},
     {.name = "--pixels", .kind = CLI_TEXT, .value = "WHICH", .offset = FIELD(pixels),
-     .help = "where the samples of the gradient are: uniform (the default), as many in every pixel, or "
-             "adjoint, as many in all but in proportion to |dL/dI|, for less variance where the loss depends "
-             "on few pixels",
+     .help = "where the samples of the gradient are: uniform (the default), or adjoint, as many in all but "
+             "in proportion to |dL/dI|, for losses that depend on few pixels",
      .choices = "uniform|adjoint"},
     {.name = "--variance", .kind = CLI_COUNT, .value = "N", .offset = FIELD(variance),
      .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them "
@@ -372,6 +371,9 @@ static const cli_option options[] = {
              "several: along all at once"},
     {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents),
      .help = "for each --forward an .npy file of its shape: how its entries move"},
+    {.name = "--guide", .kind = CLI_COUNT, .value = "N", .offset = FIELD(common.guide),
+     .help = "learn from N samples per pixel where light comes from, and sample by that, too: for light that "
+             "few paths find ('--guide 64')"},
     {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
      .help = "walks as many kernels, for comparison: cut by vertex, or by material",
      .choices = "vertex|target"},

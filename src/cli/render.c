@@ -365,6 +365,9 @@ static const cli_option options[] = {
     CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
     {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
      .help = "samples of a pass with --checkpoint (default: 16)"},
+    {.name = "--guide", .kind = CLI_COUNT, .value = "N", .offset = FIELD(common.guide),
+     .help = "learn from N samples per pixel where light comes from, and sample by that, too: for light that "
+             "few paths find ('--guide 64')"},
     {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
      .help = "walks as many kernels, for comparison: cut by vertex, or by vertex and kind of "
              "material (target)",

@@ -244,7 +244,8 @@ bl_result session_read_gradient(const cli_session *session, bl_job *job, uint32_
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
     desc.no_baking = session->common->no_baking, desc.rays = session->rays,
-    desc.volume_gradient = session_volume_gradient(session), desc.wavefront = session_wavefront(session);
+    desc.volume_gradient = session_volume_gradient(session), desc.wavefront = session_wavefront(session),
+    desc.guide = session->common->guide;
     desc.precision = session_doubles(session) ? BL_PRECISION_DOUBLE : BL_PRECISION_SINGLE;
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;

@@ -33,6 +33,39 @@ typedef struct plan_table {
     uint32_t follow_count;
 } plan_table;
 
+/* A guide of directions (integrator/vertex/direction_guide.c): cells of the scene's box, and in each of them
+ * bins of directions. */
+typedef struct plan_guide {
+    uint32_t cells[3];             /* along each axis; 0: there is none */
+    uint32_t at;                   /* its words in BUFFER_VALUES */
+    float least[3], per_length[3]; /* the box's corner; cells for a unit of length */
+} plan_guide;
+enum {
+    GUIDE_CELLS = 12, /* along the longest side of the box, at most */
+    GUIDE_SIDE = 16,  /* of the square of bins */
+    GUIDE_BINS = GUIDE_SIDE * GUIDE_SIDE,
+    GUIDE_LEVELS = 16, /* of the thresholds of the alias table: a bin's probability is a whole number of
+                          parts, of which there are GUIDE_LEVELS for each bin */
+    /* Bits of a bin's word: the alias, the threshold above it, the parts above that, and a mark that makes
+     * the word an ordinary number as f32. */
+    GUIDE_LEVEL_BIT = 8,
+    GUIDE_PARTS_BIT = 13,
+    GUIDE_PARTS_END = 26,
+    GUIDE_MARK = 0x20000000
+};
+/* Words of the guide: f32. Behind its header the cells; of a cell: the share of the samples that follow the
+ * guide, and the words of its bins. */
+enum guide_word { GUIDE_LEAST, GUIDE_PER_LENGTH = 3, GUIDE_HEADER = 8 };
+enum guide_cell_word { GUIDE_SHARE, GUIDE_BIN, GUIDE_CELL_WORDS = GUIDE_BIN + GUIDE_BINS };
+static inline uint32_t plan_guide_cells(const plan_guide *g)
+{
+    return g->cells[0] * g->cells[1] * g->cells[2];
+}
+static inline uint32_t plan_guide_words(const plan_guide *g)
+{
+    return GUIDE_HEADER + plan_guide_cells(g) * GUIDE_CELL_WORDS;
+}
+
 /* Entries of a group. ray queries: boxes, then triangles, so that either's follow each other. */
 typedef struct plan_group {
     uint32_t first, count, box_count;
@@ -110,7 +143,8 @@ typedef struct plan {
      * of batch_views (plan_reserve_batch). */
     uint32_t batch_pixels, batch_views;
     bool doubles; /* kernels compute in double precision (ir_module.doubles); set before the first trace */
-    bool query;   /* rays are ray queries: no nodes; entries of triangles follow all others */
+    plan_guide guide; /* plan_place_guide makes it, before tracing */
+    bool query;       /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 
 /* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */
@@ -192,6 +226,13 @@ uint32_t plan_sample_words(const plan *p);
 /* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is
  * requested, as the scene has it (medium/estimator.c). */
 bool plan_prefers_detours(const plan *p);
+/* plan_guide.c: gives the plan a guide of directions, behind all values that it has. paths: from so many it
+ * will learn; few paths fill few cells. */
+void plan_place_guide(plan *p, uint64_t paths);
+static inline bool plan_has_guide(const plan *p) { return p->guide.cells[0] > 0; }
+/* The words of the guide. sums: of each bin of each cell what it is to be sampled in proportion to, 0 or
+ * more; a cell of zeros, or NULL: nothing is known. */
+void plan_write_guide(const plan *p, const double *sums, float *words);
 void plan_destroy(plan *p);
 void plan_initial_values(const plan *p, float *values); /* stored_count of them */
 /* Fills in how passes of the compiler lower the plan's rays; other fields of the options stay. */

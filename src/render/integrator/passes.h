@@ -39,6 +39,7 @@ enum render_pass_need {
     NEEDS_EDGES = 256,          /* edges that move */
     NEEDS_LIT = 512,     /* lights from which borders of shadows are found (edges_from_lights_possible) */
     NEEDS_CHAINS = 1024, /* Markov chains */
+    NEEDS_GUIDE = 4096,  /* a guide of directions */
     NEEDS_LINK = 2048    /* a sensor that points of the scene can be linked to (sensor_class.link) */
 };
 

@@ -35,6 +35,7 @@ const char *render_pass_lacks(const plan *p, unsigned needs)
         {NEEDS_LINK, sensor_of(s->sensor)->link != NULL,
          "points of the scene cannot be linked to the sensor"},
         {NEEDS_CHAINS, s->metropolis.particles > 0, "the scene's integrator has no Markov chains"},
+        {NEEDS_GUIDE, plan_has_guide(p), "the job has no guide of directions"},
         {NEEDS_LIT, edges_from_lights_possible(s), "no light from which borders of shadows are found"},
         {NEEDS_NORMALS, p->normals_derived, "no normals are derived from requested positions"},
     };

@@ -8,7 +8,8 @@
  *
  * RENDER_GRADIENT is fused: one loop body runs both phases of a sample, one after the other. RENDER_REPLAY
  * and RENDER_ADJOINT are kernels of one phase each, with a sample's L between them in BUFFER_SAMPLES. There
- * the phase is a constant, and the builder folds the code of the other phase away.
+ * the phase is a constant, and the builder folds the code of the other phase away. RENDER_GUIDE_LEARN is
+ * fused, too, and teaches the guide of directions in place of backpropagating (guide_learn.c).
  *
  * Phase 1 ends behind the last vertex that has found light, and does not begin where there is none
  * (replay_shortens).
@@ -29,7 +30,8 @@
  * estimators are in attached_replay.c and radiative_backpropagation.c, which share this loop. */
 #include "render/integrator/kernels/replay.h"
 
-static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
+static bool teaches(const walk *w) { return w->pass == RENDER_GUIDE_LEARN; }
+static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT || teaches(w); }
 
 /* The phase is loop state. */
 static bool has_both_phases(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
@@ -283,8 +285,9 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     if (inverts(w)) /* Jacobians are by rays alone: parameters have no tangents. */
         m->buffers.data[BUFFER_VALUES].tangent = -1;
     lane l = kernel_lane(w, m);
-    film_value dL = replay_sample_adjoint(w, &l);
-    replay_skip_zero(w, &dL, &l);
+    film_value dL = teaches(w) ? film_none(w) : replay_sample_adjoint(w, &l);
+    if (!teaches(w))
+        replay_skip_zero(w, &dL, &l);
     replay_state p = start(w, &l);
     kept_rows rows = has_chains(w) ? chain_make_rows(w) : (kept_rows){0};
     if (image)
@@ -316,7 +319,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)
         radiative_finish(w, &p, alive);
-    else if (w->pass == RENDER_GRADIENT)
+    else if (fused(w))
         finish_fused(w, &p, dL, alive);
     else if (w->pass == RENDER_REPLAY)
         finish_replay(w, &l, &p, alive);

@@ -67,6 +67,12 @@ ir_ref replay_goes_on(walk *w, replay_state *p, const walk_vertex *v, ir_ref ali
 /* After a vertex: adds its decisions to the hash, and notes whether its sampled light is visible. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
+/* ---- guide_learn.c ---- */
+
+/* In phase 1, once the vertex's own light has left L: tells the guide of directions what its sample brings.
+ */
+void replay_teach(walk *w, const replay_state *p, const walk_vertex *v);
+
 /* ---- radiative_backpropagation.c ---- */
 
 enum gradient_method replay_method(const walk *w); /* of the scene in the fused kernel, else METHOD_REPLAY */

@@ -217,7 +217,9 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     replay_fly(w, p, &v);
     contribution k = contribute(w, &v, &p->at, &p->b);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
-    if (w->pass != RENDER_REPLAY)
+    if (w->pass == RENDER_GUIDE_LEARN)
+        replay_teach(w, p, &v);
+    else if (w->pass != RENDER_REPLAY)
         adjoint(w, p, &(vertex_adjoint){&v, &k, dL, p->phase}, &arrived);
     passage onward = contribution_pass(w, p->at.depth, &v, &k, &p->b);
     replay_carry_entries(w, p, &v, &k, &onward);

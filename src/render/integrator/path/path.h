@@ -22,6 +22,25 @@ vec3 walk_camera_basis(walk *w, ir_ref sample, vec3 d);
 /* fresh ? walk_camera : at. The camera's ray is made only where `fresh`. */
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
+/* ---- material_sample.c ---- */
+
+/* Sets v->sample from v's material and three random numbers, wanted or not as walk_call has it. *light_pdf:
+ * the density of that sampling for the direction v->to_light. */
+void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
+                      ir_ref *light_pdf);
+/* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead
+ * away from v. */
+ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
+/* bool: the material of class cls has a lobe that is not discrete, which may scatter what a light sends. */
+ir_ref walk_has_smooth_lobe(walk *w, ir_ref cls);
+
+/* ---- guided.c ---- */
+
+/* walk_sample_bsdf by four numbers in place of three, where the walk is guided (guide_any): sample, its
+ * density and *light_pdf are those of the material and the guide together. when: bool, the path may scatter.
+ */
+void walk_sample_guided(walk *w, walk_vertex *v, ir_ref when, const random4 *r, ir_ref *light_pdf);
+
 /* ---- visit.c ---- */
 
 /* Puts the vertex at the collision, where its flight has ended in the medium of the position. Its directions
@@ -33,13 +52,6 @@ frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
 bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block);
 /* bool: there is a surface, and the sample goes straight on. */
 ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s);
-/* Sets v->sample from v's material and three random numbers, wanted or not as walk_call has it. *light_pdf:
- * the density of that sampling for the direction v->to_light. */
-void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
-                      ir_ref *light_pdf);
-/* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead
- * away from v. */
-ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
 /* hide_emitters: the camera's ray, behind shapes that are lights, which it passes through (Mitsuba's
  * skip_area_emitters). Rays of other vertices stay as they are. */
 walk_position walk_skip_lights(walk *w, walk_position at);

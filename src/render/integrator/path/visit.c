@@ -13,62 +13,6 @@
 
 /* ---- the vertex ---- */
 
-/* A density that is asked for without a vertex prints nothing. */
-static print_place printing(walk *w, ir_ref when)
-{
-    const bool visits = !ir_is_none(when) && !ir_is_none(w->printing);
-    return (print_place){
-        .when = visits ? when : ir_bool(w->t.f, false),
-        .pixel = w->pixel,
-        .sample = visits ? w->printing : t_u32(&w->t, 0),
-    };
-}
-
-void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
-                      ir_ref *light_pdf)
-{
-    BL_ASSERT(ir_made(w->t.f, v->wi.x) && ir_made(w->t.f, v->to_light.x),
-              "directions come before the sample");
-    if (walk_scatterers(w) == 0) { /* a scene without shapes */
-        tracer *t = &w->t;
-        v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
-        v->wo = v->wi;
-        w->motion->sampled(w, v, (ir_ref){0}, u1, u2);
-        *light_pdf = t_f32(t, 0);
-        return;
-    }
-    bsdf_sample_arguments a = {
-        .wi = v->wi,
-        .uv = v->si.uv,
-        .to_light = v->to_light,
-        .u = {u_lobe, u1, u2},
-        .on = surface_seen(&w->t, &v->si, v->frame),
-        .collision_z = v->collision_z,
-        .hero = v->hero,
-        .share = v->share,
-    };
-    if (walk_prints(w))
-        a.print = printing(w, when);
-    bsdf_sample_results r = {.roughness = {0}};
-    ref_list in = refs_for(v->bsdf_record), out = refs_results();
-    bsdf_sample_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
-    walk_call(w, when, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), &in, out.at);
-    bsdf_sample_results_visit(w, &out, &r);
-    *light_pdf = r.light_pdf, v->sample = r.sample, v->wo = r.sample.wo;
-    if (w->disperses)
-        v->share = r.share;
-    w->motion->sampled(w, v, r.roughness, u1, u2);
-}
-
-ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo)
-{
-    walk_vertex toward = *v;
-    ir_ref half = t_f32(&w->t, 0.5f), density; /* Which sample is taken does not matter. */
-    toward.wi = wi, toward.to_light = wo;
-    walk_sample_bsdf(w, &toward, (ir_ref){0}, half, half, half, &density);
-    return density;
-}
-
 /* The hash of all choices made at the vertex, for walk_vertex.decisions. */
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
 {
@@ -193,17 +137,6 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
     return v.sample;
 }
 
-/* bool: the material has a lobe that is not discrete, which may scatter what a light sends. */
-static ir_ref has_smooth_lobe(walk *w, ir_ref cls)
-{
-    ir_func *f = w->t.f;
-    ir_ref has = ir_bool(f, true);
-    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
-        if (bsdf_of(w->plan->bsdfs.data[i])->pdf == bsdf_no_density)
-            has = ir_and(f, has, ir_ne(f, cls, t_u32(&w->t, i)));
-    return has;
-}
-
 /* The last segment samples no light. So where rays can meet none either, the path ends before it. */
 static ir_ref ends_early(walk *w, const walk_vertex *v, ir_ref depth)
 {
@@ -261,7 +194,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     vec3 d = v.si.ns;
     ir_ref light_pdf = zero, bsdf_pdf;
     if (w->next_event && lights)
-        light_choose(w, &v, &r1, ir_and(f, v.goes_on, has_smooth_lobe(w, v.bsdf_class)), &d, &light_pdf);
+        light_choose(w, &v, &r1, ir_and(f, v.goes_on, walk_has_smooth_lobe(w, v.bsdf_class)), &d, &light_pdf);
     v.light_d = d;
     v.to_light = frame_to_local(t, v.frame, d);
     v.share = w->media ? v.flight.share : at.share;
@@ -269,7 +202,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.hero = dispersion_hero(w, v.share, r2.u[3]);
     if (!w->volumetric) /* else there may be a null lobe, which goes on at the last segment, too */
         scatters = v.goes_on;
-    walk_sample_bsdf(w, &v, scatters, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
+    if (guide_any(w))
+        walk_sample_guided(w, &v, scatters, &r2, &bsdf_pdf);
+    else
+        walk_sample_bsdf(w, &v, scatters, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero, v.to_light_pdf = bsdf_pdf;
     if (w->next_event && lights) {
         /* No ray is traced to a light that is seen from its dark side, or to which the material scatters

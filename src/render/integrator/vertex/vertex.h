@@ -66,6 +66,26 @@ void vertex_emitter_functions(walk *w);
 bool vertex_some_mix(const plan *p);     /* some material mixes others (bsdf_mixes) */
 uint32_t walk_scatterers(const walk *w); /* number of materials plus, in media, of phase functions */
 
+/* ---- direction_guide.c ---- */
+
+bool guide_any(const walk *w); /* the walk is guided */
+typedef struct guide_cell {
+    ir_ref at;    /* u32: its words in BUFFER_VALUES */
+    ir_ref share; /* f32: of the samples in it that follow the guide; 0: nothing is known */
+} guide_cell;
+guide_cell guide_at(walk *w, vec3 p); /* the cell at a point of the world */
+/* A unit direction of the world, of three random numbers in [0, 1), and the density in solid angle. Detached.
+ * The cell's share must not be 0. */
+vec3 guide_sample(walk *w, const guide_cell *c, ir_ref u, ir_ref u1, ir_ref u2);
+ir_ref guide_density(walk *w, const guide_cell *c, vec3 d);
+/* In RENDER_GUIDE_LEARN, whose BUFFER_GRADIENT has an element for each bin of each cell: */
+typedef struct guide_lesson {
+    vec3 p, d;           /* the direction d, unit, in the world, sampled at p */
+    const ir_ref *shift; /* three random numbers that choose a cell near p */
+    ir_ref when, value;  /* bool; what the sample brings over its density, f32 */
+} guide_lesson;
+void guide_teach(walk *w, const guide_lesson *l);
+
 /* ---- emitter_sampling.c ---- */
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* sets v->hit and v->hit_mis */

@@ -7,7 +7,7 @@
 bool walk_tracks(const walk *w)
 {
     return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY &&
-           w->pass != RENDER_TAPE;
+           w->pass != RENDER_TAPE && w->pass != RENDER_GUIDE_LEARN;
 }
 
 bool walk_prints(const walk *w)
