@@ -233,7 +233,8 @@ typedef struct render_scene {
     bool sees_through;         /* alpha and hide_emitters look behind null lobes */
     float attach_below;        /* rough lobes of this alpha or less are sampled attached
                                   (integrator/motion/attached_lobe.c); */
-    uint32_t look_ahead;       /* at most so many of them follow each other in a chain */
+    uint32_t look_ahead;       /* at most so many of them follow each other in a chain; any number where
+                                  `inverts` */
     bool inverts;              /* chains are backpropagated by Jacobians
                                   (integrator/kernels/attached_inversion.c); */
     float regularization;      /* noise of this size makes these regular; 0: none */

@@ -8,6 +8,8 @@
  *              The cases: metals and glass, smooth and rough; maps of normals, bumps and roughness;
  *              two-sided and masked materials; discrete lobes and detached lobes beside attached ones; the
  *              bound of the roughness, grazing light, total reflection.
+ *   inverted   the other order (integrator/kernels/attached_inversion.c) equals the unrolled path where its
+ *              Jacobians are regular. With noise on them its mean does, whether they are regular or not.
  *   plain      gradients equal plain differences of the primal kernel, which knows nothing of attached
  *              sampling. That holds where nothing is chosen: a sample with its random numbers is then a
  *              smooth function of the parameters until it crosses an edge. Light sampling and its weights
@@ -24,6 +26,7 @@
 
 #include <cmocka.h>
 
+#include "support/inverted_chains.h"
 #include "support/path_agreement.h"
 #include "support/plain_differences.h"
 #include "support/scene_eval.h"
@@ -33,7 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 4, SAMPLES = 25, SIDE = 16, PLAIN_SAMPLES = 40 };
+enum { DEPTH = 4, SAMPLES = 25, SIDE = 16, PLAIN_SAMPLES = 40, INVERTED_SAMPLES = 60, NOISY_SAMPLES = 300 };
 static char *folder;
 static uint32_t mean_samples = 700;
 
@@ -83,6 +86,11 @@ static uint32_t mean_samples = 700;
     "<integrator type='prb_attached'><integer name='max_depth' value='4'/><integer name='rr_depth' "         \
     "value='1000'/>" more "</integrator>"
 
+/* Around the camera: light is met and sampled at every vertex. */
+#define ROOM                                                                                                 \
+    "<shape type='cube'><boolean name='flip_normals' value='true'/>" TO_WORLD("<scale value='4'/>")          \
+        REF("tiles") "<emitter type='area'>" BITMAP("radiance", "texture.pfm") "</emitter></shape>"
+
 /* slack: Beckmann's visible slopes are found to 3e-6 of the cumulative distribution, which moves with
  * parameters, too. */
 static const struct attached_case {
@@ -131,6 +139,10 @@ static const struct attached_case {
                              "<bsdf type='mask'><float name='opacity' value='.8'/><ref id='thick'/></bsdf>")
                              PLAIN_LAMP SKY,
       .parameters = {"tiles.normalmap.data", "metal.alpha.value", "glass.eta", "worn.weight.value"}},
+     0},
+    {{.name = "a room of rough metal that shines",
+      .body = METAL("ggx", NUMBER("alpha", ".2")) MAPPED("<ref id='metal'/>") ROOM,
+      .parameters = {"tiles.normalmap.data", "metal.alpha.value", "metal.k.value"}},
      0},
     {{.name = "rough plastic, and blended with a mirror",
       .body = "<bsdf type='roughplastic' id='coat'>" WORD("distribution", "ggx") NUMBER("alpha", ".08")
@@ -200,6 +212,17 @@ static void agree(void **state)
     c.integrator = ATTACHED("");
     path_agreement_expect(&(path_agreement){
         .scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = a->slack, .dark = true});
+}
+
+/* The other order (integrator/kernels/attached_inversion.c). */
+static void inverted_is_unrolled(void **state)
+{
+    inverted_chains_are_unrolled(&((const struct attached_case *)*state)->scene, folder, INVERTED_SAMPLES);
+}
+
+static void noise_keeps_the_mean(void **state)
+{
+    inverted_chains_keep_means(&((const struct attached_case *)*state)->scene, folder, NOISY_SAMPLES);
 }
 
 /* A chain that is cut: what lies behind is attached anew. */
@@ -511,7 +534,7 @@ static void kernels(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT + 6];
+    struct CMUnitTest tests[3 * COUNT + 6];
     const char *with = getenv("BL_LONG");
     if (with && *with)
         mean_samples = 50000;
@@ -526,7 +549,15 @@ int main(void)
     tests[COUNT + 3] = (struct CMUnitTest)cmocka_unit_test(singular);
     tests[COUNT + 4] = (struct CMUnitTest)cmocka_unit_test(texcoords);
     tests[COUNT + 5] = (struct CMUnitTest)cmocka_unit_test(means);
-    int failed = _cmocka_run_group_tests("attached", tests, todays_tests(tests, COUNT + 6, 3), NULL, NULL);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        void *scene = (void *)(uintptr_t)&cases[i];
+        tests[COUNT + 6 + i] =
+            (struct CMUnitTest){"inverted is unrolled", inverted_is_unrolled, NULL, NULL, scene};
+        tests[2 * COUNT + 6 + i] =
+            (struct CMUnitTest){"noise keeps the mean", noise_keeps_the_mean, NULL, NULL, scene};
+    }
+    const size_t chosen = todays_tests(tests, 3 * COUNT + 6, 3);
+    int failed = _cmocka_run_group_tests("attached", tests, chosen, NULL, NULL);
     scene_files_remove(folder);
     return failed;
 }

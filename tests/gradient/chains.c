@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "support/inverted_chains.h"
 #include "support/path_agreement.h"
 #include "support/plain_differences.h"
 #include "support/sample_check.h"
@@ -28,7 +29,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEPTH = 5, LONG_DEPTH = 9, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60, NOISY_SAMPLES = 500 };
+enum {
+    DEPTH = 5,
+    LONG_DEPTH = INVERTED_DEPTH,
+    SAMPLES = 40,
+    SIDE = 16,
+    PLAIN_SAMPLES = 60,
+    NOISY_SAMPLES = 500
+};
 static char *folder;
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
@@ -139,87 +147,8 @@ static void long_chains(void **state)
 
 /* ---- Jacobians ---- */
 
-#define INVERTED(regularization)                                                                             \
-    "<integrator type='prb_attached'><integer name='max_depth' value='9'/><integer name='rr_depth' "         \
-    "value='1000'/><string name='chains' value='jacobians'/><float name='regularization' "                   \
-    "value='" regularization "'/></integrator>"
-
-/* The sum of what chains dropped because a Jacobian was singular. */
-static uint32_t dropped(const scene_eval *e)
-{
-    uint32_t sum = 0;
-    for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
-        sum += e->status[STATUS_SINGULAR + k];
-    return sum;
-}
-
-static sample_check begin_inverted(scene_case *c, const char *integrator, uint32_t *random)
-{
-    arena a = {0};
-    c->integrator = integrator;
-    sample_check s = {.scene = c, .variant = integrator};
-    scene_eval *e = scene_eval_create(scene_case_xml(&a, c, 0, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), folder,
-                                      c->parameters, scene_case_parameter_count(c));
-    e->options = (render_trace_options){.unrolled_depth = LONG_DEPTH};
-    sample_check_begin(&s, e, random);
-    for (uint32_t i = 0; i < e->plan->value_count; i++)
-        e->tangent[i] = 1e3; /* On a device nothing is bound there. */
-    arena_free(&a);
-    return s;
-}
-
-static void inverted_is_unrolled(void **state)
-{
-    scene_case c = *(const scene_case *)*state;
-    uint32_t random = 5, compared = 0;
-    double replay[SAMPLE_CHECK_ELEMENTS];
-    sample_check s = begin_inverted(&c, INVERTED("0"), &random);
-    for (uint32_t k = 0; k < 3 * SAMPLES; k++) {
-        scene_eval_at at = sample_check_draw(&random, true);
-        sample_check_run_clean(&s, RENDER_GRADIENT, at);
-        if (dropped(s.e) > 0)
-            continue;
-        sample_check_unrolled(&s, at, 1e-7, 0, replay);
-        compared += sample_check_largest(&s, replay) > 0;
-    }
-    print_message("%s: %u of %u samples\n", c.name, compared, 3u * SAMPLES);
-    assert_true(compared >= 5);
-    scene_eval_destroy(s.e);
-}
-
-/* <gradient, fixed direction>: one number of many. */
-static double along(const sample_check *s, const double *gradient)
-{
-    uint32_t random = 9;
-    double sum = 0;
-    for (uint32_t i = 0; i < s->elements; i++)
-        sum += (scene_random(&random) - 0.5) * gradient[i];
-    return sum;
-}
-
-static void noise_keeps_the_mean(void **state)
-{
-    scene_case c = *(const scene_case *)*state;
-    uint32_t random = 6, changed = 0;
-    double sum = 0, squares = 0, size = 0;
-    sample_check s = begin_inverted(&c, INVERTED("0.1"), &random);
-    for (uint32_t k = 0; k < NOISY_SAMPLES; k++) {
-        scene_eval_at at = sample_check_draw(&random, true);
-        at.seed += k; /* each with its own noise */
-        sample_check_run_clean(&s, RENDER_GRADIENT, at);
-        assert_int_equal(dropped(s.e), 0);
-        double noisy = along(&s, s.e->gradient);
-        sample_check_run_clean(&s, RENDER_UNROLLED, at);
-        double d = noisy - along(&s, s.e->gradient);
-        bool differs = fabs(d) > 1e-9 * fabs(noisy);
-        sum += differs ? d : 0, squares += differs ? d * d : 0, size += fabs(noisy), changed += differs;
-    }
-    if (!(fabs(sum) <= 3.5 * sqrt(squares)))
-        fail_msg("%s: noise of mean 0 changes the gradient by %g: z = %.2f", c.name, sum / size,
-                 sum / sqrt(squares));
-    print_message("%s: noise changes %u of %u samples\n", c.name, changed, (unsigned)NOISY_SAMPLES);
-    scene_eval_destroy(s.e);
-}
+static void inverted_is_unrolled(void **state) { inverted_chains_are_unrolled(*state, folder, 3 * SAMPLES); }
+static void noise_keeps_the_mean(void **state) { inverted_chains_keep_means(*state, folder, NOISY_SAMPLES); }
 
 /* ---- plain differences ---- */
 

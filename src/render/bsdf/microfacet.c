@@ -77,7 +77,7 @@ enum { ROUGHNESSES = 3 };
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth)
 {
     uint32_t variant = microfacet_attached_choice(o);
-    return !s->detached && !s->light_tracing && !s->inverts &&
+    return !s->detached && !s->light_tracing &&
            ((variant & VARIANT_ALWAYS) || (smooth && !(variant & VARIANT_NEVER)));
 }
 

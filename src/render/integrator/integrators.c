@@ -32,7 +32,7 @@ static const plugin_param prb_attached_params[] = {
     {"attach_below", PLUGIN_FLOAT, 0, "1e6", 0, 1e6, "roughness up to which lobes are sampled attached"},
     {"look_ahead", PLUGIN_INTEGER, 0, "4", 0, 1024, "rough lobes in a chain that are; 0: none"},
     {"chains", PLUGIN_STRING, 0, "visits", 0, 0,
-     "order of mirrors and smooth glass: visits (the last first) or jacobians (inverted; rough lobes stay)"},
+     "order of a chain's vertices: visits (the last first) or jacobians (inverted; of any length)"},
     {"regularization", PLUGIN_FLOAT, 0, "0.01", 0, 1, "of jacobians: size of the noise on their diagonals"},
 };
 const render_class integrator_prb_attached = {

@@ -14,6 +14,10 @@
  *   AGAIN  begins with that derivative, and solves the equation for G_(i+1) at each vertex. This is the seed
  *          with which the vertex is backpropagated.
  *
+ * A ray that was sampled attached has two numbers more, which the next ray does not depend on: its density
+ * and a shift of its origin along it. They change the MIS weight of the light that it meets, and nothing
+ * else. So each vertex meets what the next one will (weigh_ahead), and counts their derivatives as its own.
+ *
  * PRB carries both through phase 0, by channel and from the camera on, since its chains are whole paths. Here
  * a chain ends at a vertex that is detached, and L is known in phase 1, so four numbers do.
  *
@@ -26,7 +30,7 @@
 #include "spirv_gen/ad/ad.h"
 
 enum inversion_mode { FORTH, AGAIN };
-enum { N = LINE_NUMBERS, RAY = 6 }; /* RAY: numbers of a ray without its density */
+enum { N = LINE_NUMBERS, PDF = 6 }; /* PDF: place of the density among a ray's numbers (walk_ray) */
 
 /* No vertex has these blocks of random numbers: that of depth k is this less k. */
 static const uint32_t noise_block = 0xFFFFFEu;
@@ -114,12 +118,59 @@ static void ray_of_unit(tracer *t, line_frame at, uint32_t k, ir_ref out[RAY_MOS
     ir_ref zero = t_f32(t, 0);
     vec3 none = v3(zero, zero, zero), along = k % 2 ? at.t : at.s;
     vec3_put(k < 2 ? along : none, out), vec3_put(k < 2 ? none : along, out + 3);
+    out[PDF] = zero;
 }
 
 /* Coordinate k of a motion of the ray's numbers. */
 static ir_ref coordinate(tracer *t, line_frame at, uint32_t k, const ir_ref *motion)
 {
     return v3_dot(t, k % 2 ? at.t : at.s, vec3_at(motion + (k < 2 ? 0 : 3)));
+}
+
+/* ---- what only the next vertex knows ---- */
+
+/* Derivatives of the loss by what of a ray that was sampled attached is not its line: its density, and a
+ * shift of its origin along it. The ray that goes on from its end does not depend on these. They change the
+ * MIS weight of the light that it meets, and nothing else. */
+typedef struct ray_weight {
+    ir_ref by_pdf, by_shift;
+} ray_weight;
+
+/* Meets what the ray to `next` meets. b: the throughput there. Elsewhere than `when`: 0. */
+static ray_weight weigh_ahead(walk *w, walk_position next, const throughput *b, color dL, ir_ref when)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), numbers[RAY_MOST], unit[RAY_MOST], mis, by[2];
+    if (!w->wants.hit_mis)
+        return (ray_weight){zero, zero};
+    ir_ref branch = ir_if(f, when);
+    const uint32_t width = ray_pack(w, next.attached.now, numbers);
+    for (uint32_t i = 0; i < width; i++) /* numbers of their own, which nothing has computed */
+        numbers[i] = ir_detach(f, numbers[i]);
+    next.attached.now = ray_unpack(w, numbers);
+    walk_vertex x = {.hit_mis = zero};
+    x.si = walk_meet(w, next, &x.met);
+    w->motion->met(w, &x, &next);
+    light_find_emission(w, &x, next);
+    mis = x.hit_mis;
+    w->motion->hit_mis(w, &x, &mis);
+    color light = color_mul(t, color_mul(t, throughput_whole(w, b), dL), walk_radiance(w, x.hit, false));
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t i = 0; i < width; i++)
+            unit[i] = zero;
+        if (k == 0)
+            unit[PDF] = t_f32(t, 1);
+        else
+            vec3_put(next.d, unit);
+        ad_forward(f, numbers, unit, width, &mis, &by[k], 1);
+        by[k] = ir_mul(f, color_sum(t, light), by[k]);
+        ir_ref sane = ir_and(f, x.hit.there, ir_lt(f, ir_abs(f, by[k]), t_f32(t, 1e30f)));
+        by[k] = ir_select(f, sane, by[k], zero);
+    }
+    ir_else(f);
+    ir_endif(f);
+    return (ray_weight){ir_phi(f, branch, by[0], zero), ir_phi(f, branch, by[1], zero)};
 }
 
 /* ---- the vertex's Jacobians ---- */
@@ -144,8 +195,9 @@ static void regularize(walk *w, ir_ref depth, ir_ref sample, jacobians *j)
         j->next[k * (N + 1)] = ir_add(f, j->next[k * (N + 1)], noise);
 }
 
-/* In forward mode, a column for each coordinate of the line that leads here. */
-static jacobians differentiate(walk *w, replay_state *p, const vertex_adjoint *of)
+/* In forward mode, a column for each coordinate of the line that leads here. ahead: of the ray that goes
+ * on. */
+static jacobians differentiate(walk *w, replay_state *p, const vertex_adjoint *of, const ray_weight *ahead)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -154,14 +206,18 @@ static jacobians differentiate(walk *w, replay_state *p, const vertex_adjoint *o
     uint32_t count = adjoint_outputs(w, p, of, outputs, seeds);
     uint32_t width = w->motion->onward(w, of->v, outputs + count);
     ir_ref line[RAY_MOST], unit[RAY_MOST];
-    BL_ASSERT(width == RAY && count <= VERTEX_OUTPUTS_MOST, "a ray of %u numbers", width);
+    BL_ASSERT(width == ray_width(w) && count <= VERTEX_OUTPUTS_MOST, "a ray of %u numbers", width);
     w->motion->inputs(w, &p->at, of->v, line);
     line_frame here = frame_of(t, p->at.d), behind = frame_of(t, of->v->next_d);
     jacobians j;
     for (uint32_t k = 0; k < N; k++) {
         ray_of_unit(t, here, k, unit);
-        ad_forward(f, line, unit, RAY, outputs, tangents, count + RAY);
+        ad_forward(f, line, unit, width, outputs, tangents, count + width);
         j.own[k] = t_f32(t, 0);
+        if (w->attaches) {
+            ir_ref shift = v3_dot(t, of->v->next_d, vec3_at(tangents + count));
+            j.own[k] = t_mad(t, ahead->by_pdf, tangents[count + PDF], ir_mul(f, ahead->by_shift, shift));
+        }
         for (uint32_t i = 0; i < count; i++)
             j.own[k] = ir_add(
                 f, j.own[k],
@@ -174,11 +230,12 @@ static jacobians differentiate(walk *w, replay_state *p, const vertex_adjoint *o
 }
 
 /* The same in a branch; elsewhere zeros. */
-static jacobians differentiate_where(walk *w, replay_state *p, const vertex_adjoint *of, ir_ref when)
+static jacobians differentiate_where(walk *w, replay_state *p, const vertex_adjoint *of,
+                                     const ray_weight *ahead, ir_ref when)
 {
     ir_func *f = w->t.f;
     ir_ref branch = ir_if(f, when), zero = t_f32(&w->t, 0);
-    jacobians j = differentiate(w, p, of);
+    jacobians j = differentiate(w, p, of, ahead);
     ir_else(f);
     ir_endif(f);
     for (uint32_t k = 0; k < N; k++)
@@ -294,7 +351,8 @@ static void pass_on(walk *w, replay_inversion *c, const jacobians *j, ir_ref whe
 }
 
 /* Backpropagates the vertex, with the derivative by the line that goes on as that of the ray. */
-static void backpropagate(walk *w, replay_state *p, const vertex_adjoint *of, ir_ref last)
+static void backpropagate(walk *w, replay_state *p, const vertex_adjoint *of, const ray_weight *ahead,
+                          ir_ref last)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -305,7 +363,10 @@ static void backpropagate(walk *w, replay_state *p, const vertex_adjoint *of, ir
         g[k] = ir_select(f, last, none, line[k]);
     vec3_put(v3_add(t, v3_scale(t, behind.s, g[0]), v3_scale(t, behind.t, g[1])), p->chain.ray);
     vec3_put(v3_add(t, v3_scale(t, behind.s, g[2]), v3_scale(t, behind.t, g[3])), p->chain.ray + 3);
-    p->chain.ray[RAY] = none;
+    p->chain.ray[PDF] = ahead->by_pdf;
+    vec3 shift = v3_scale(t, v3_detach(t, of->v->next_d), ahead->by_shift);
+    if (w->attaches)
+        vec3_put(v3_add(t, vec3_at(p->chain.ray), shift), p->chain.ray);
     arrivals arrived = arrivals_start(w, p, of->v);
     adjoint(w, p, of, &arrived);
 }
@@ -329,8 +390,7 @@ static ir_ref schedule(walk *w, replay_state *p, const inversion_step *step, ir_
 
 ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
 {
-    BL_ASSERT(kernel->motion->chains && !kernel->volumetric && !kernel->attaches && !kernel->polarized &&
-                  !field_any(kernel),
+    BL_ASSERT(kernel->motion->chains && !kernel->volumetric && !kernel->polarized && !field_any(kernel),
               "lines in a walk with motion %s", kernel->motion->name);
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
@@ -347,15 +407,18 @@ ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     account(w, p, color_add(t, k.hit, k.light), p->phase);
     ir_ref alone = ir_and(f, step.first, step.last), on = ir_and(f, step.moves, ir_not(f, alone));
     vertex_adjoint of = {&v, &k, film_adjoint(w, &p->at, film_dL), ir_or(f, step.again, alone)};
+    const walk_position next = walk_next(w, p->at, &v, onward.alive);
+    const ray_weight ahead = weigh_ahead(
+        w, next, &after, of.dL, ir_and(f, p->phase, ir_eq(f, v.attached.onward, t_u32(t, LINK_ATTACHED))));
     jacobians j = differentiate_where(
-        w, p, &of, ir_and(f, on, ir_or(f, step.forth, ir_and(f, step.again, ir_not(f, step.last)))));
+        w, p, &of, &ahead, ir_and(f, on, ir_or(f, step.forth, ir_and(f, step.again, ir_not(f, step.last)))));
     sum_up(w, c, &j, ir_and(f, on, step.forth));
     pass_on(w, c, &j, ir_and(f, ir_and(f, on, step.again), ir_not(f, step.last)), depth);
-    backpropagate(w, p, &of, step.last);
+    backpropagate(w, p, &of, &ahead, step.last);
     c->left = ir_select(f, step.last, sums_residual(t, &p->sums), c->left);
     p->b = after;
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, step.again, hash, p->hash), p->seen = ir_select(f, step.again, seen, p->seen);
-    p->at = walk_next(w, p->at, &v, onward.alive);
+    p->at = next;
     return schedule(w, p, &step, onward.alive);
 }

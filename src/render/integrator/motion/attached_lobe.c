@@ -44,7 +44,8 @@ void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_r
         v->attached.weighs = v->attached.sampled = v->attached.density_only = ir_bool(f, false);
         return;
     }
-    ir_ref near = ir_lt(f, v->attached.count, t_u32(t, w->plan->scene->look_ahead)),
+    const render_scene *s = w->plan->scene;
+    ir_ref near = s->inverts ? ir_bool(f, true) : ir_lt(f, v->attached.count, t_u32(t, s->look_ahead)),
            sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
     v->attached.weighs = ir_and(f, bsdf_smooth_enough(t, roughness), near);
     v->attached.sampled = ir_and(f, v->attached.weighs, ir_and(f, sampled, ir_not(f, v->sample.delta)));

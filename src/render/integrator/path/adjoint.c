@@ -177,6 +177,12 @@ uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *o
         memcpy(outputs, radiance.c, n * sizeof *outputs), memcpy(seeds, found.c, n * sizeof *seeds);
         count = n;
     }
+    if (w->wants.hit_mis) {
+        seeds[count] = color_sum(t, color_mul(t, whole, of->k->hit_radiance));
+        seeds[count] = ir_select(t->f, v->hit.there, seeds[count], t_f32(t, 0));
+        w->motion->hit_mis(w, v, &outputs[count]);
+        count++;
+    }
     if (count && w->next_event) {
         color sampled = color_mul(t, color_mul(t, whole, of->k->for_light), of->k->light_scale);
         sampled = color_select(t, v->light.there, sampled, none);

@@ -100,7 +100,7 @@ typedef struct vertex_adjoint {
  * the ray that goes on, and out, that of the ray that leads here. Where walk.polarized, p->chain.light is the
  * light that arrives by the sample, over the probability of the sample. */
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived);
-enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST };
+enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST + 1 };
 /* What a vertex contributes, differentiated, and the seed of each number: emission that was found, sampled
  * light, and what adjoint backpropagates of the material. Returns how many there are. */
 uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
