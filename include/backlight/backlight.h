@@ -484,7 +484,7 @@ BL_API const char *bl_wavefront_name(bl_wavefront how); /* "none", "vertex", "ta
  * scene (vertices, also those that follow parameters) are the floats that they are. Random numbers are those
  * of single precision, so a sample walks the same path, unless rounding decides where it goes.
  * BL_ERROR_UNSUPPORTED: devices that have no doubles (shaderFloat64), ray queries, wavefront mode, float
- * accumulation, Metropolis integrators, the integrator tape (docs/decisions/double-precision.md). */
+ * accumulation, Metropolis integrators, guides, the integrator tape (docs/decisions/double-precision.md). */
 typedef enum bl_precision { BL_PRECISION_SINGLE, BL_PRECISION_DOUBLE, BL_PRECISION_COUNT } bl_precision;
 BL_API const char *bl_precision_name(bl_precision precision); /* "single", "double"; NULL past the last */
 
