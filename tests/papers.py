@@ -15,7 +15,7 @@ CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 4, "height_behind_glass"
           "roughness_signs": 6, "depth_in_media": 3, "phases": 5, "samples": 8,
           "smoke_methods": 3, "crossed_polarizers": 2, "prism": 2, "caustic_design": 4, "grin_design": 2, "grin_lenses": 2,
           "metropolis": 12, "fit_samples": 80, "metamerism": 2, "mode_cost": 3,
-          "ablation": 2, "wavefront": 2, "texture_gradients": 3, "passes": 8, "smoke_views": 2, "ink": 2, "globe": 16,
+          "ablation": 2, "wavefront": 2, "scene_times": 1, "texture_gradients": 3, "passes": 8, "smoke_views": 2, "ink": 2, "globe": 16,
           "density_gradient": 2, "garden": 4, "loops_and_calls": 4, "specular_gradients": 3, "coherence": 3}
 CAUSTICS = ["target", "start", "level_16", "level_32", "level_64", "light_traced", "verified", "heights"]
 PICTURES = {"caustic_design": ["caustic_design_%s.png" % name for name in CAUSTICS],
@@ -44,7 +44,17 @@ def check(name, curves):
         assert len([l for l in lines if "nan" not in l.get("points")]) == curves, name
 
 
+def experiments():
+    """The modules that make a page."""
+    folder = os.path.join(ROOT, "scripts", "experiments")
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name)) as f:
+            if name.endswith(".py") and "\ndef run(page, tiny):" in f.read():
+                yield name[:-3]
+
+
 def main(names):
+    assert sorted(experiments()) == sorted(names)
     for name in names:
         check(name, CURVES[name])
     r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), "nothing"],

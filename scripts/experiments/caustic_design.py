@@ -10,12 +10,14 @@ import tempfile
 import report
 
 LEAF = os.path.join(report.ROOT, "assets", "leaf")
+SEEDS = 3
 PICTURES = ["target", "start", "level_16", "level_32", "level_64", "light_traced", "verified", "heights"]
 
 
-def job_of(tiny, folder):
+def job_of(tiny, folder, seed):
     with open(os.path.join(LEAF, "design.json")) as f:
         job = json.load(f)
+    job["seed"] = seed
     job["target"] = os.path.join(LEAF, job["target"])
     if tiny:
         job.update(resolutions=[8, 16, 32, 64], steps=2, verify={"spp": 4})
@@ -35,18 +37,26 @@ def keep_pictures(out, page, levels):
                     os.path.join(page.folder, "caustic_design_%s.png" % name))
 
 
+def measured(runs, value):
+    return report.Measured.of([value(r) for r in runs])
+
+
 def run(page, tiny):
+    runs = []
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "out")
-        found = report.backlight("design", job_of(tiny, folder), "-o", out)
+        for seed in range(2 if tiny else SEEDS):
+            out = os.path.join(folder, "out%d" % seed)
+            runs.append(report.backlight("design", job_of(tiny, folder, seed), "-o", out))
+        found, out = runs[0], os.path.join(folder, "out0")
         page.device = found["device"]
         with open(os.path.join(out, "design.csv")) as f:
             steps = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(f)]
         keep_pictures(out, page, found["levels"])
-    rows = [["%d x %d" % (l["picture"], l["picture"]), l["steps"], l["spp"], l["smoothness"], l["loss"],
-             l["correlation"], l["seconds"]] for l in found["levels"]]
-    rows.append(["path-traced check", None, found["verify_spp"], None, None, found["verified_correlation"],
-                 found["seconds"] + found["verify_seconds"]])
+    rows = [["%d x %d" % (l["picture"], l["picture"]), l["steps"], l["spp"], l["smoothness"]] +
+            [measured(runs, lambda r: r["levels"][k][name]) for name in ("loss", "correlation", "seconds")]
+            for k, l in enumerate(found["levels"])]
+    rows.append(["path-traced check", None, found["verify_spp"], None, None, measured(runs, lambda r: r["verified_correlation"]),
+                 measured(runs, lambda r: r["seconds"] + r["verify_seconds"])])
     by_level = {}
     for s in steps:
         by_level.setdefault("%d" % s["picture"], []).append((max(s["seconds"], 1e-3), s["loss"], 0))
@@ -57,8 +67,10 @@ def run(page, tiny):
         "design caustics by light tracing that is differentiated by what moves).",
         "| target | flat slab | 16 pixels | 32 | 64 | 128 | path-traced | heights |\n|---|---|---|---|---|---|---|---|\n| " +
         " | ".join('<img src="caustic_design_%s.png" alt="%s" width="128">' % (name, name) for name in PICTURES) + " |",
-        "Correlation is Pearson's, with the target in that many pixels; seconds are since the first step. The relief is "
-        "%.2f mm high, its steepest slope %.3f." % (found["height_range_mm"], found["steepest_slope"]),
+        "Correlation is Pearson's, with the target in that many pixels; seconds are since the first step. Means of %d seeds, with standard "
+        "errors; pictures are those of the first. The relief is %s mm high, its steepest slope %s." %
+        (len(runs), format(measured(runs, lambda r: r["height_range_mm"]), ".2f"),
+         format(measured(runs, lambda r: r["steepest_slope"]), ".3f")),
         "The last row is an independent check: `slab.obj`, the closed solid, rendered by path tracing from the receiver to a small sun. "
         "Its noise, and the sun's size, which blurs by two pixels, are what it loses against light tracing.",
     ], ["picture", "steps", "samples per pixel", "smoothness", "loss", "correlation", "seconds"], rows, [

@@ -87,16 +87,43 @@ def crossing(points, error):
 
 
 def measure(asset, seeds, folder, page, tiny):
-    """way -> [(samples, error, seconds)], roots of mean squares and means over seeds."""
+    """way -> of each share of samples [(error, samples, seconds)], by seed."""
     found = {}
     for name, way in WAYS:
         found[name] = []
         for share in SHARES[-2:] if tiny else SHARES:
-            runs = np.array([fit(asset, way, share, seed, folder, page, tiny) for seed in seeds])
-            found[name].append((runs[:, 1].mean(), float(np.sqrt((runs[:, 0]**2).mean())), runs[:, 2].mean()))
-            print(asset, name, share, found[name][-1], file=sys.stderr)
-        found[name].sort()
+            found[name].append(np.array([fit(asset, way, share, seed, folder, page, tiny) for seed in seeds]))
+            print(asset, name, share, found[name][-1].mean(0), file=sys.stderr)
     return found
+
+
+def points(shares, kept):
+    """[(samples, error, seconds)] by ascending samples: means and, of errors, roots of mean squares over the kept seeds."""
+    return sorted((r[kept, 1].mean(), float(np.sqrt((r[kept, 0]**2).mean())), r[kept, 2].mean()) for r in shares)
+
+
+def cells(plain, way):
+    """Samples and seconds to the plain job's error, error at the most samples, these samples; over the plain job's."""
+    all_samples, goal, seconds = plain[-1]
+    samples = crossing([(s, e) for s, e, _ in way], goal)
+    time = crossing(sorted((t, e) for _, e, t in way), goal)
+    return [samples and samples / all_samples, time and time / seconds, way[-1][1] / goal, way[-1][0] / all_samples]
+
+
+def with_errors(plain, way, seeds):
+    """The cells with standard errors by the jackknife: each seed left out once, of both jobs. None where some seeds alone do not
+    reach the error."""
+    every = np.arange(seeds)
+    all_of = cells(points(plain, every), points(way, every))
+    if seeds == 1:
+        return all_of
+    left_out = [cells(points(plain, every[every != k]), points(way, every[every != k])) for k in range(seeds)]
+
+    def measured(value, others):
+        if value is None or None in others or np.ptp(others) == 0:
+            return value
+        return report.Measured(value, ((seeds - 1) * np.var(others))**0.5)
+    return [measured(*pair) for pair in zip(all_of, zip(*left_out))]
 
 
 def run(page, tiny):
@@ -105,17 +132,14 @@ def run(page, tiny):
         write_scenes(folder)
         for asset in ASSETS:
             found = measure(asset, seeds, folder, page, tiny)
-            all_samples, goal, seconds = found["plain"][-1]
             for name, _ in WAYS:
-                samples = crossing([(s, e) for s, e, _ in found[name]], goal)
-                time = crossing(sorted((t, e) for _, e, t in found[name]), goal)
-                good[name] += samples is not None and samples <= all_samples / 2
-                best = found[name][-1]
-                rows.append([asset, name, samples and samples / all_samples, time and time / seconds, best[1] / goal,
-                             best[0] / all_samples])
+                row = with_errors(found["plain"], found[name], len(seeds)) if name != "plain" else [1.0] * 4
+                good[name] += row[0] is not None and row[0] <= 0.5
+                rows.append([asset, name] + row)
+            means = {n: points(found[n], np.arange(len(seeds))) for n, _ in WAYS}
             for x, label in ((0, "samples"), (2, "seconds of steps")):
                 panels.append({"title": asset, "x": label, "y": "error / first error", "log_x": True, "log_y": True,
-                               "curves": {n: [(p[x], p[1]) for p in found[n]] for n, _ in WAYS}})
+                               "curves": {n: [(p[x], p[1]) for p in means[n]] for n, _ in WAYS}})
     page.write("Samples of a fit to the same error", [
         "Five fits to a rendered target, with an eighth to all of the plain job's samples a step (16 or 8), %d seeds each. Error: rms of "
         "the parameters' values from the truth over that at the start, root of the mean square over parameters and seeds. "
@@ -124,7 +148,8 @@ def run(page, tiny):
         "The table has the samples and seconds that a way needs to the final error of the plain job (two walks, the sampler "
         "`independent`, a fixed number of samples), over the plain job's: between measured points in logarithms; where the fewest samples "
         "are already enough, what these cost. No number: its most samples are not enough. The last two columns are of the most "
-        "samples: error and samples over the plain job's. `stratified` is what jobs do by default.",
+        "samples: error and samples over the plain job's. `stratified` is what jobs do by default. Standard errors are those of the "
+        "jackknife: each seed left out once. A number without one is not reached without one of the seeds, or is the same with all.",
         "The target is at most half of the plain job's samples. Of five fits reach it: %s." %
         ", ".join("%s %d" % (n, good[n]) for n, _ in WAYS),
     ], ["fit", "way", "samples to the plain error", "seconds to it", "error at the most samples", "these samples"], rows, panels)

@@ -12,6 +12,7 @@ import report
 
 SCENE = os.path.join(report.ASSETS, "grin.xml")
 SIDE = 64  # of pictures
+PICTURES = 4  # of the same index, by other samples each
 BRIGHTNESS = 0.9025  # of the receiver: light of 1.9 x 1.9 on 2 x 2
 # voxels along a side, steps, learning rate
 STAGES = ((8, 40, .006), (16, 40, .003), (32, 60, .0015))
@@ -90,18 +91,20 @@ class Design:
             if step % max(steps // 4, 1) == 0:
                 yield values
 
-    def picture(self, values, k, out=None, **more):
+    def picture(self, values, k, seed=0, **more):
         """What the receiver maps, by other samples than those of the design."""
         write_volume(self.path("index.vol"), values)
-        out = out or self.path("seen.pfm")
-        said = report.backlight("render", SCENE, "-o", out, "--spp", 16 * self.spp, "--seed", 4242,
+        out = self.path("seen.pfm")
+        said = report.backlight("render", SCENE, "-o", out, "--spp", 16 * self.spp, "--seed", 4242 + seed,
                                 *self.defines(k, **more))
         self.page.device = said.get("device", self.page.device)
-        return report.read_pfm(out)[..., 0] if out.endswith(".pfm") else None
+        return report.read_pfm(out)[..., 0]
 
     def correlations(self, values, **more):
-        return [float(np.corrcoef(self.picture(values, k, **more).ravel(), self.targets[k].ravel())[0, 1])
-                for k in range(2)]
+        """With both targets: of PICTURES pictures, with standard errors."""
+        return report.Measured.columns(
+            [[np.corrcoef(self.picture(values, k, seed, **more).ravel(), self.targets[k].ravel())[0, 1] for k in range(2)]
+             for seed in range(PICTURES)])
 
 
 def overview(design, values):
@@ -122,12 +125,12 @@ def run(page, tiny):
     with tempfile.TemporaryDirectory() as folder:
         design = Design(page, folder, 2 if tiny else 16)
         rows.append(["as it begins", 0] + design.correlations(values) + [1.5, 1.5, 0])
-        curves = [[(0, c, 0)] for c in rows[0][2:4]]
+        curves = [[(0, c)] for c in rows[0][2:4]]
         for side, steps, rate in stages:
             for values in design.stage(resized(values, side), steps, rate):
                 found = design.correlations(values)
                 for k in range(2):
-                    curves[k].append((design.steps, found[k], 0))
+                    curves[k].append((design.steps, found[k]))
             rows.append(["%d^3" % side, design.steps] + found +
                         [float(values.min()), float(values.max()), time.time() - began])
         rows.append(["the same, half the step", design.steps] + design.correlations(values, step=.03) +
@@ -142,7 +145,8 @@ def run(page, tiny):
         (2 if tiny else 16),
         "![Targets, what is seen, and the index](grin_design.png)",
         "Above the pictures that were wanted, below what the wall receives, and on the right the index in the middle of the "
-        "cube, across z and across x. Correlations are those of pictures by other samples, 16 times as many.",
+        "cube, across z and across x. Correlations are those of pictures by other samples, 16 times as many: means of %d pictures, whose "
+        "standard errors say how well a picture is known, not how another design would come out." % PICTURES,
     ], ["grid", "steps", "correlation, moon", "correlation, star", "least index", "largest index", "seconds"], rows,
         [{"title": "correlation with the picture", "x": "steps", "y": "correlation",
           "curves": {"moon": curves[0], "star": curves[1]}}])

@@ -14,7 +14,7 @@ METHODS = {"path": ("path", ""), "bidirectional": ("bidirectional", ""), "pssmlt
            "cpmmlt": ("cpmmlt", ""), "mmlt": ("mmlt", ""), BOTH: ("cpmmlt", '<float name="light_paths" value="0.5"/>')}
 CHAINS = [m for m in METHODS if m not in ("path", "bidirectional")]
 HALF = "half of the reference"
-RUNS = 2
+RUNS = 4
 
 
 def image(page, folder, name, method, spp, seed, side):
@@ -52,11 +52,11 @@ def compare(page, folder, name, seconds, side):
     found, pictures = {}, []
     for m in METHODS:
         runs = [image(page, folder, name, m, spp[m], 1 + k, side) for k in range(RUNS)]
-        rays = sum(r[2].get("chains", {"vertices": 0})["vertices"] for r in runs) / sum(r[1] for r in runs)
-        found[m] = [spp[m]] + [float(np.mean([error(r[0], reference) for r in runs]))
-                               for error in (error_of, square_error_of)] + [1e-6 * rays if rays else ""]
+        rays = report.Measured.of([1e-6 * said.get("chains", {"vertices": 0})["vertices"] / took for _, took, said in runs])
+        found[m] = [spp[m]] + [report.Measured.of([error(r[0], reference) for r in runs])
+                               for error in (error_of, square_error_of)] + [rays or None]
         pictures.append(runs[0][0])
-    found[HALF] = [12 * spp["mmlt"], error_of(halves[0], reference), square_error_of(halves[0], reference), ""]
+    found[HALF] = [12 * spp["mmlt"], error_of(halves[0], reference), square_error_of(halves[0], reference), None]
     return found, pictures + [reference]
 
 
@@ -91,7 +91,7 @@ def run(page, tiny):
                                                               if m != "path"), best)
     what = "; ".join("%s: %s" % (n, metropolis_scenes.SCENES[n][0]) for n in names)
     page.write("Metropolis light transport at equal time", [
-        "%d x %d pixels, %g CPU seconds an image, mean of %d seeds ([theory](../theory/metropolis.md)). Scenes, written by "
+        "%d x %d pixels, %g CPU seconds an image, means of %d seeds with standard errors ([theory](../theory/metropolis.md)). Scenes, written by "
         "`scripts/experiments/metropolis_scenes.py`: %s." % (side, 3 * side // 4, seconds, RUNS, what),
         "![%s and the reference, a row for each scene](metropolis.png)" % ", ".join(METHODS),
         "From left to right: %s, and the reference, which is 24 times as long by `mmlt` with other seeds. `bidirectional`, `mmlt` and `%s` "
@@ -112,5 +112,5 @@ def run(page, tiny):
     ], ["scene", "integrator", "samples", "error", "relMSE", "Mrays/s"],
         [[name, m] + row for name, found in scenes.items() for m, row in found.items()], [
         {"title": "%s, by scene in the table's order" % title, "x": "scene", "y": "error",
-         "curves": {m: [(k + 1, e, 0) for k, e in enumerate(of[m])] for m in METHODS}}
+         "curves": {m: [(k + 1, e) for k, e in enumerate(of[m])] for m in METHODS}}
         for title, of in (("mean relative error", errors), ("relMSE", squares))])
