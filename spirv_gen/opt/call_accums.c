@@ -138,7 +138,7 @@ ir_module *opt_call_accums(const ir_module *m, const opt_options *o)
         .buffer = memory_need_zeroed(count + 1, sizeof *a.buffer),
         .pays = memory_need_zeroed(count + 1, sizeof *a.pays),
     };
-    if (opt_sums_privately(m, o) && !o->few_live) /* what is returned lives until it is added */
+    if (opt_sums_privately(m, o) && !o->live_most) /* what is returned lives until it is added */
         find_paying(&a, m->entry);
     for (uint32_t k = 0; k < count; k++)
         if (a.groups.reached[k] == OPT_CALLED)

@@ -58,8 +58,10 @@ enum opt_report {
 };
 
 typedef struct opt_options {
-    uint32_t off;     /* opt_switch: passes to leave out */
-    bool few_live;    /* values are computed late (order.c): for devices that share out registers */
+    uint32_t off; /* opt_switch: passes to leave out */
+    /* Not 0, for devices that share out registers: values are computed late (order.c) and, where more than so
+     * many live at once, again (recompute.c). small_uniforms: this uniform and the next are below 2^30. */
+    uint32_t live_most, small_uniforms;
     bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;    /* buffer with nodes and entries */
@@ -130,6 +132,8 @@ ir_module *opt_bounds(const ir_module *m,
                       const opt_options *o); /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_order(const ir_module *m); /* values are computed late: few live at once */
+/* (*) values are computed again where too many live at once; after opt_order */
+ir_module *opt_recompute(const ir_module *m, const opt_options *o);
 ir_module *opt_math(const ir_module *m); /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min,
                                             max -> select */
 

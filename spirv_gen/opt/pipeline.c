@@ -112,7 +112,10 @@ static bl_result run(pipeline *p)
     TRY(simplify(p, OPT_LOOP_INVARIANTS, opt_loop_invariants));
     TRY(step(p, "math", opt_math(p->now)));
     TRY(simplify(p, OPT_DEAD, o->off & OPT_CALL_UNUSED ? opt_dead : opt_call_unused));
-    return o->few_live ? step(p, "order", opt_order(p->now)) : BL_OK;
+    if (!o->live_most)
+        return BL_OK;
+    TRY(step(p, "order", opt_order(p->now)));
+    return step(p, "recompute", opt_recompute(p->now, o));
 }
 
 static bl_result run_on(const ir_module *m, const opt_options *options, bl_result (*steps)(pipeline *p),

@@ -8,6 +8,10 @@
 
 #include <stdlib.h>
 
+/* Values of a GPU's lane. Drivers add some for addresses and the like: 168 registers let 6 waves run on a
+ * SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md). */
+enum { LIVE_MOST = 150 };
+
 const char *bl_optimisation_name(uint32_t k)
 {
     if (k < OPT_SWITCH_COUNT)
@@ -32,7 +36,8 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
         .sites = job->bounds ? &job->bounds->sites : NULL,
     };
     plan_ray_options(job->plan, &o);
-    o.few_live = !gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
+    if (!gpu_is_processor(gpu_device_info(job->device->gpu)->kind))
+        o.live_most = LIVE_MOST, o.small_uniforms = UNIFORM_WIDTH;
     o.ray_queries |= native != X86_NONE && !job->plan->doubles; /* who answers rays there has floats */
     return o;
 }

@@ -70,6 +70,9 @@ static ir_module *with_vjp(const ir_module *m)
     return out;
 }
 
+/* Three values may live; uniforms 0 and 1 are small. */
+static ir_module *recompute(const ir_module *m) { return opt_recompute(m, &(opt_options){.live_most = 3}); }
+
 static ir_module *unroll_2(const ir_module *m) { return opt_unroll(m, 2); }
 
 static ir_module *bounds(const ir_module *m)
@@ -146,6 +149,7 @@ static const struct {
     {"bounds", bounds}, /* one more buffer */
     {"math", opt_math},
     {"order", opt_order},
+    {"recompute", recompute},
     {"accumulate-float", accumulate_float},
     {"accumulate-cas", accumulate_cas},
     {"jvp", with_jvp}, /* the last function's derivative joins the module */

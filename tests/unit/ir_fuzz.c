@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMALL = 2 /* more uniforms, small numbers, for `recompute` */ };
+
 typedef struct memory {
     uint32_t words[RANDOM_TRACE_BUFFERS][RANDOM_TRACE_WORDS];
 } memory;
@@ -37,16 +39,17 @@ static void dump(const ir_module *m, const char *title)
 static void run(uint64_t seed, const ir_module *m, bool f64, memory *out, const char *what)
 {
     ir_eval_buffer buffers[RANDOM_TRACE_BUFFERS];
-    uint32_t uniforms[RANDOM_TRACE_UNIFORMS];
+    uint32_t uniforms[RANDOM_TRACE_UNIFORMS + SMALL] = {0};
     random_trace_fill(seed ^ 1, &out->words[0][0], RANDOM_TRACE_BUFFERS * RANDOM_TRACE_WORDS);
     random_trace_fill(seed ^ 2, uniforms, RANDOM_TRACE_UNIFORMS);
+    uniforms[RANDOM_TRACE_UNIFORMS] = (1u << 30) - 1;
     for (uint32_t k = 0; k < RANDOM_TRACE_BUFFERS; k++)
         buffers[k] = (ir_eval_buffer){.words = out->words[k], .count = RANDOM_TRACE_WORDS};
     ir_eval_env env = {
         .buffers = buffers,
         .buffer_count = RANDOM_TRACE_BUFFERS,
         .uniforms = uniforms,
-        .uniform_count = RANDOM_TRACE_UNIFORMS,
+        .uniform_count = RANDOM_TRACE_UNIFORMS + SMALL,
         .global_id = (uint32_t)seed & 1023,
         .f64 = f64,
         .step_limit = 10000000,
@@ -165,6 +168,12 @@ static ir_module *call_accums(const ir_module *m)
     return opt_call_accums(m, &(opt_options){.accumulate = OPT_ACCUMULATE_FIXED, .gradient_elements = 1});
 }
 
+/* Whatever can be computed again. */
+static ir_module *recompute(const ir_module *m)
+{
+    return opt_recompute(m, &(opt_options){.live_most = 1, .small_uniforms = RANDOM_TRACE_UNIFORMS});
+}
+
 static const struct {
     const char *name;
     ir_module *(*run)(const ir_module *m);
@@ -182,6 +191,7 @@ static const struct {
     {"loop_invariants", opt_loop_invariants},
     {"math", opt_math},
     {"order", opt_order},
+    {"recompute", recompute},
 };
 
 static void check_passes(uint64_t seed)
@@ -189,6 +199,7 @@ static void check_passes(uint64_t seed)
     ir_module *plain = random_trace(
         seed, (random_trace_options){.no_fold = seed & 1, .no_merge = seed & 1, .no_steering = true});
     plain->no_fold = plain->no_merge = false; /* the passes fold what the builder left */
+    plain->uniform_count += SMALL;
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
         ir_module *one = passes[k].run(plain);
         if (one)
