@@ -182,13 +182,14 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A quoted string with \xx escapes, into the module's arena. */
+/* A quoted string with \xx escapes, into the module's arena. The bound is of what is meant, not of how it is
+ * written. */
 static bool string(parser *p, char **out)
 {
     token t = p->now;
     if (p->failed)
         return false;
-    if (t.length < 2 || t.text[0] != '"' || t.text[t.length - 1] != '"' || t.length > IR_MAX_NAME)
+    if (t.length < 2 || t.text[0] != '"' || t.text[t.length - 1] != '"')
         return fail(p, "expected a \"name\"");
     char *s = *out = arena_alloc(&p->m->arena, t.length);
     for (size_t k = 1; k + 1 < t.length; k++) {
@@ -203,6 +204,8 @@ static bool string(parser *p, char **out)
         }
         *s++ = c;
     }
+    if (s - *out > IR_MAX_NAME - 2)
+        return fail_at(p, t.line, "a name has at most %d characters", IR_MAX_NAME - 2);
     next(p);
     return true;
 }
