@@ -3,6 +3,7 @@
 """scripts/papers NAME --tiny: every experiment runs and leaves a page, a table and a plot with what it
 promises."""
 import csv
+import glob
 import os
 import subprocess
 import sys
@@ -46,11 +47,10 @@ def check(name, curves):
 
 def experiments():
     """The modules that make a page."""
-    folder = os.path.join(ROOT, "scripts", "experiments")
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name)) as f:
-            if name.endswith(".py") and "\ndef run(page, tiny):" in f.read():
-                yield name[:-3]
+    for path in glob.glob(os.path.join(ROOT, "scripts", "experiments", "*.py")):
+        with open(path) as f:
+            if "\ndef run(page, tiny):" in f.read():
+                yield os.path.basename(path)[:-3]
 
 
 def main(names):
