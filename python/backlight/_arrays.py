@@ -73,12 +73,12 @@ def as_target(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
     return np.ascontiguousarray(luminance[..., None])
 
 
-def as_output(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
-    """An array that the library is to write into: float32, C-contiguous and writable, or an error that says what
+def as_output(value: Any, shape: Sequence[int], what: str, dtype: type = np.float32) -> np.ndarray:
+    """An array that the library is to write into: of this dtype, C-contiguous and writable, or an error that says what
     it is not. None: a new one."""
     shape = tuple(shape)
     if value is None:
-        return np.empty(shape, dtype=np.float32)
+        return np.empty(shape, dtype=dtype)
     if not isinstance(value, np.ndarray):
         try:
             array = np.from_dlpack(value)
@@ -86,8 +86,8 @@ def as_output(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
             raise TypeError("%s: %s cannot be written to (%s)" % (what, type(value).__name__, problem)) from None
     else:
         array = value
-    if array.dtype != np.float32:
-        raise TypeError("%s: the dtype must be float32, not %s" % (what, array.dtype))
+    if array.dtype != dtype:
+        raise TypeError("%s: the dtype must be %s, not %s" % (what, np.dtype(dtype), array.dtype))
     if array.shape != shape:
         raise ArgumentError("%s: the shape must be %s, not %s" % (what, shape_text(shape), shape_text(array.shape)))
     if not array.flags.c_contiguous:

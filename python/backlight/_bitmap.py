@@ -45,7 +45,7 @@ class Bitmap(np.ndarray):
         write_bitmap(path, self)
 
     def _repr_png_(self) -> bytes | None:
-        if self.dtype != np.float32 or self.size == 0 or self.ndim not in (2, 3):
+        if self.dtype.kind != "f" or self.size == 0 or self.ndim not in (2, 3):
             return None
         image = np.asarray(self)
         if image.ndim == 3 and image.shape[2] not in (1, 3):

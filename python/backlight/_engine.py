@@ -12,13 +12,13 @@ from ._arrays import as_choice, as_count, as_options
 from ._library import CHOICES
 
 _JOB = {"accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
-        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform", "guide": 0, "print_bytes": 0}
+        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform", "precision": "single", "guide": 0, "print_bytes": 0}
 
 
 def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """What python/src/job.cpp reads."""
     options = as_options(given, _JOB, "Job")
-    names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels")}
+    names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels", "precision")}
     return {**names, "sensor_moves": bool(options["sensor_moves"]),
             "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"],
             "guide": as_count(options["guide"], "guide"), "print_bytes": as_count(options["print_bytes"], "print_bytes")}
@@ -30,7 +30,10 @@ class Engine:
 
     def __init__(self, device: _core.Device, scene: _core.Scene, indices: list[int], names: list[str],
                  shape: tuple[int, int, int], options: Mapping[str, Any]) -> None:
-        self.core = _core.Job(device, scene, names, job_options(options))
+        known = job_options(options)
+        self.core = _core.Job(device, scene, names, known)
+        self.doubles = known["precision"] == CHOICES["precision"].index("double")
+        self.dtype = np.float64 if self.doubles else np.float32
         self.scene, self.indices, self.names, self.shape = scene, indices, names, shape
         self.shapes = [tuple(scene.parameter(index)["shape"]) for index in indices]
         self.lock = threading.RLock()  # between bringing values and using them
@@ -52,6 +55,14 @@ class Engine:
                 self.core.set(index, array)
                 self._held[index] = array
 
+    def render(self, image: np.ndarray, spp: int, seed: int, gradient_stream: bool,
+               progress: Callable[[float], Any] | None = None, variance: np.ndarray | None = None,
+               channels: np.ndarray | None = None) -> dict[str, Any]:
+        """Writes into image, float32, or float64 of a job in double precision, and returns the pass's statistics."""
+        doubles = image if image.dtype == np.float64 else None
+        floats = image if doubles is None else np.empty(self.shape, dtype=np.float32)
+        return self.core.render(spp, seed, floats, doubles, variance, channels, gradient_stream, progress)
+
     def gradient(self, image: np.ndarray | None, progress: Callable[[float], Any] | None, *,
                  adjoint: np.ndarray | None = None, target: np.ndarray | None = None, spp: int = 0,
                  spp_primal: int = 0, seed: int = 0, loss: str = "l2", loss_constant: float = 0.0, form: str = "auto",
@@ -61,10 +72,16 @@ class Engine:
             "form": as_choice(form, CHOICES["form"], "form"), "loss": as_choice(loss, CHOICES["loss"], "loss"),
             "edges": as_choice(edges, CHOICES["edges"], "edges"), "loss_constant": float(loss_constant),
             "spp": spp, "spp_primal": spp_primal, "seed": seed}, progress)
-        gradients = [np.empty(shape, dtype=np.float32) for shape in self.shapes]
-        for k, array in enumerate(gradients):
-            self.core.read_gradient(k, array)
-        return gradients, stats
+        return [self._read_gradient(k, shape) for k, shape in enumerate(self.shapes)], stats
+
+    def _read_gradient(self, k: int, shape: tuple[int, ...]) -> np.ndarray:
+        if self.doubles:
+            doubles = np.empty(shape, dtype=np.float64)
+            self.core.read_gradient_doubles(k, doubles)
+            return doubles
+        floats = np.empty(shape, dtype=np.float32)
+        self.core.read_gradient(k, floats)
+        return floats
 
     def forward(self, image: np.ndarray, tangents: Sequence[np.ndarray | None], spp: int, seed: int, edges: str,
                 progress: Callable[[float], Any] | None) -> dict[str, Any]:

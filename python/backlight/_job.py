@@ -45,10 +45,10 @@ def _render(engine: Engine, values: Mapping[int, np.ndarray], spp: Any, seed: An
             gradient_stream: bool = False, variance: np.ndarray | None = None, channels: np.ndarray | None = None
             ) -> tuple[np.ndarray, dict[str, Any]]:
     spp, seed = as_count(spp, "spp"), as_count(seed, "seed")
-    image = as_output(out, engine.shape, "out")
+    image = as_output(out, engine.shape, "out", engine.dtype)
     with Bar(progress, "render") as report, engine.lock:
         engine.hold(values)
-        stats = engine.core.render(spp, seed, image, variance, channels, bool(gradient_stream), report)
+        stats = engine.render(image, spp, seed, bool(gradient_stream), report, variance, channels)
     return image, stats
 
 
@@ -58,9 +58,9 @@ class Job:
     parameters: names of traverse(scene). device: None is default_device(). Options: `rays` ("auto", "bvh",
     "query"), `pixels` ("uniform", "adjoint": gradient samples where |dL/dI| is large), `volume_gradient` ("auto",
     "replay", "drt"), `accumulate` ("fixed": the same bytes on every run; "float"), `guide` (samples per pixel from which
-    it learns where light comes from, 0: none), `sensor_moves`,
-    `geometry_changes` (vertices that are not among the parameters will be set), `baking`, `print_bytes` (room for what
-    an integrator of yours prints, see `prints`).
+    it learns where light comes from, 0: none), `precision` ("single"; "double": images and gradients are float64, for
+    references, on devices that have doubles), `sensor_moves`, `geometry_changes` (vertices that are not among the
+    parameters will be set), `baking`, `print_bytes` (room for what an integrator of yours prints, see `prints`).
 
     A job starts with the scene's present values; job[name] reads and sets its own."""
 
@@ -119,7 +119,7 @@ class Job:
 
     def render(self, spp: int = 0, seed: int = 0, *, out: Any = None, gradient_stream: bool = False,
                progress: Progress = None) -> Bitmap:
-        """An image, float32 (height, width, 3), linear RGB. The same seed gives the same bytes.
+        """An image, float32 (height, width, 3), linear RGB; float64 in double precision. The same seed gives the same bytes.
 
         spp: samples per pixel; 0: the scene's. out: an array that the library writes into instead of a new one.
         gradient_stream: with the random numbers of a gradient with this seed, not of an image."""
@@ -152,6 +152,7 @@ class Job:
         names = self.scene.channels
         more = np.empty((self.scene.height, self.scene.width, len(names)), dtype=np.float32) if names else None
         image, self._stats = _render(self._engine, self._values, spp, seed, None, progress, channels=more)
+        image = image.astype(np.float32, copy=False)
         self.scene._core.denoise(image, more)
         return image.view(Bitmap)
 
@@ -159,7 +160,7 @@ class Job:
                  loss: str = "l2", loss_constant: float = 0.0, form: str = "auto", edges: str = "auto",
                  image: bool = False, progress: Progress = None) -> Gradients:
         """The gradient of sum(adjoint * image), or of a loss of the image against target; both float32
-        (height, width, 3). These are the bytes of `backlight grad` with the same samples and seed.
+        (height, width, 3). Gradients are float32, float64 in double precision. These are the bytes of `backlight grad` with the same samples and seed.
 
         spp: samples per pixel of the gradient, 0: the scene's. spp_primal: of an image that is rendered first,
         where there is one; 0: spp. loss: "l2" (mean square), "l1", "relative_l2", "huber"; loss_constant: its

@@ -41,7 +41,7 @@ class Pass:
         with self.engine.lock:
             self.engine.hold(self.values)
             kind = "_grad" if self.common else ""
-            self.engine.core.render(self.counts["spp" + kind], self.counts["seed" + kind], image, None, None, self.common, None)
+            self.engine.render(image, self.counts["spp" + kind], self.counts["seed" + kind], self.common)
         return image
 
     def gradient(self, **what: Any) -> tuple[list[np.ndarray], float]:
@@ -49,7 +49,7 @@ class Pass:
             self.engine.hold(self.values)
             arrays, stats = self.engine.gradient(None, None, edges=self.edges, seed=self.counts["seed_grad"],
                                                  spp=self.counts["spp_grad"], **what)
-        return arrays, stats["loss"]
+        return [array.astype(np.float32, copy=False) for array in arrays], stats["loss"]
 
     def forward(self, tangents: Sequence[np.ndarray | None]) -> np.ndarray:
         image = np.empty(self.engine.shape, dtype=np.float32)

@@ -47,6 +47,7 @@ void open_job(Job *self, const Device &device, const Scene &scene, const std::ve
     desc.sensor_moves = nb::cast<bool>(options["sensor_moves"]);
     desc.geometry_changes = nb::cast<bool>(options["geometry_changes"]);
     desc.no_baking = nb::cast<bool>(options["no_baking"]);
+    desc.precision = (bl_precision)nb::cast<uint32_t>(options["precision"]);
     desc.guide = nb::cast<uint64_t>(options["guide"]);
     desc.print_bytes = nb::cast<uint64_t>(options["print_bytes"]);
     desc.rays = (bl_rays)nb::cast<uint32_t>(options["rays"]);
@@ -102,9 +103,10 @@ nb::dict stats_dict(const bl_stats &s)
     return d;
 }
 
+// doubles: the image before it is rounded to floats.
 nb::dict render(const Job &job, uint32_t spp, uint32_t seed, const Floats &image,
-                const std::optional<Floats> &variance, const std::optional<Floats> &channels,
-                bool gradient_stream, nb::object progress)
+                const std::optional<Doubles> &doubles, const std::optional<Floats> &variance,
+                const std::optional<Floats> &channels, bool gradient_stream, nb::object progress)
 {
     JobState &state = *job.state;
     bl_render_desc desc = {};
@@ -112,6 +114,7 @@ nb::dict render(const Job &job, uint32_t spp, uint32_t seed, const Floats &image
     Watch watch(std::move(progress));
     need_size("image", image.size(), state.image_size());
     desc.spp = spp, desc.seed = seed, desc.gradient_stream = gradient_stream;
+    desc.doubles = data_of("doubles", doubles, state.image_size());
     desc.variance = data_of("variance", variance, state.image_size());
     desc.channels = data_of("channels", channels, state.scene->channels * state.scene->pixels());
     desc.progress = Watch::tick, desc.user = &watch;
@@ -148,6 +151,13 @@ void read_gradient(const Job &job, uint32_t k, const Floats &values)
     JobState &state = *job.state;
     need_size("values", values.size(), state.count_of_requested(k));
     enter(state.library(), [&] { return bl_job_read_gradient(state.live(), k, values.data()); });
+}
+
+void read_gradient_doubles(const Job &job, uint32_t k, const Doubles &values)
+{
+    JobState &state = *job.state;
+    need_size("values", values.size(), state.count_of_requested(k));
+    enter(state.library(), [&] { return bl_job_read_gradient_doubles(state.live(), k, values.data()); });
 }
 
 // tangents: one a requested parameter; empty: ones for all of them.
@@ -227,12 +237,13 @@ void bind_job(nb::module_ &m)
         .def("set", set_parameter, nb::arg("index"), nb::arg("values").noconvert())
         .def("set_sensor", set_sensor, nb::arg("sensor"), nb::arg("to_world").noconvert().none())
         .def("render", render, nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
-             nb::arg("variance").noconvert().none(), nb::arg("channels").noconvert().none(),
-             nb::arg("gradient_stream"), nb::arg("progress").none())
+             nb::arg("doubles").noconvert().none(), nb::arg("variance").noconvert().none(),
+             nb::arg("channels").noconvert().none(), nb::arg("gradient_stream"), nb::arg("progress").none())
         .def("gradient", gradient, nb::arg("adjoint").noconvert().none(),
              nb::arg("target").noconvert().none(), nb::arg("image").noconvert().none(), nb::arg("options"),
              nb::arg("progress").none())
         .def("read_gradient", read_gradient, nb::arg("k"), nb::arg("values").noconvert())
+        .def("read_gradient_doubles", read_gradient_doubles, nb::arg("k"), nb::arg("values").noconvert())
         .def("forward", forward, nb::arg("tangents").noconvert(), nb::arg("spp"), nb::arg("seed"),
              nb::arg("edges"), nb::arg("image").noconvert(), nb::arg("progress").none())
         .def("prints", prints)

@@ -103,22 +103,6 @@ void need_size(const char *what, size_t has, size_t count)
                                              std::to_string(count) + " are needed"};
 }
 
-const float *data_of(const char *what, const std::optional<ConstFloats> &values, size_t count)
-{
-    if (!values)
-        return nullptr;
-    need_size(what, values->size(), count);
-    return values->data();
-}
-
-float *data_of(const char *what, const std::optional<Floats> &values, size_t count)
-{
-    if (!values)
-        return nullptr;
-    need_size(what, values->size(), count);
-    return values->data();
-}
-
 // ---- devices ----
 
 DeviceState::~DeviceState()

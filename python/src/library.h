@@ -28,6 +28,7 @@ namespace bindings
 
 // float32, row-major, on the processor: the library reads and writes them where they are.
 using Floats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 using ConstFloats = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using ConstIndices = nb::ndarray<const uint32_t, nb::c_contig, nb::device::cpu>;
 
@@ -207,8 +208,13 @@ template <class Number, class Function> nb::list names_of(Function name)
 
 // Throws where an array has not `count` values.
 void need_size(const char *what, size_t has, size_t count);
-const float *data_of(const char *what, const std::optional<ConstFloats> &values, size_t count);
-float *data_of(const char *what, const std::optional<Floats> &values, size_t count);
+// The data of an array of `count` values; null: none.
+template <class Array> auto data_of(const char *what, const std::optional<Array> &values, size_t count)
+{
+    if (values)
+        need_size(what, values->size(), count);
+    return values ? values->data() : nullptr;
+}
 
 void bind_library(nb::module_ &m);
 void bind_scene(nb::module_ &m);

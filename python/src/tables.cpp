@@ -27,6 +27,7 @@ nb::dict choices()
     d["motion"] = values_of(bl_motion_name);
     d["prior"] = values_of(bl_prior_name);
     d["pixels"] = values_of(bl_pixels_name);
+    d["precision"] = values_of(bl_precision_name);
     d["volume_gradient"] = values_of(bl_volume_gradient_name);
     d["limits"] = values_of(bl_limit_name);
     d["accumulate"] = nb::make_tuple("fixed", "float"); // bl_accumulate and bl_rays have no names in C

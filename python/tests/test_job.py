@@ -84,6 +84,31 @@ def test_guide(box):
         bl.Job(bl.load_file(CORNELL, {"integrator": "pssmlt"}, **SMALL), guide=16)
 
 
+def test_double_precision(box):
+    """What kernels of doubles give is handed on as it is: images and gradients of float64, of which single precision is a
+    rounding, and whose differences with tiny steps are the gradient."""
+    single, double = bl.Job(box, [RED], baking=False), bl.Job(box, [RED], precision="double", baking=False)
+    image = double.render(4, 1)
+    assert image.dtype == np.float64 and np.any(image != np.float32(image))
+    assert np.float32(image) == pytest.approx(single.render(4, 1), abs=1e-4)
+    weights = np.random.default_rng(1).random(image.shape, "f4")
+    gradients = [job.gradient(weights, spp=4, seed=1)[RED] for job in (single, double)]
+    assert [g.dtype for g in gradients] == [np.float32, np.float64]
+    assert gradients[0] == pytest.approx(gradients[1], rel=1e-4)
+    assert np.any(gradients[1] != np.float32(gradients[1]))
+    step, start, sums = np.float32(2**-20), double[RED], []
+    for sign in (1, -1):  # exact in float32, and products of albedos along paths bend by step^2 alone
+        double[RED] = start + sign * step
+        sums.append(np.sum(weights * double.render(4, 1, gradient_stream=True), dtype="f8"))
+    assert (sums[0] - sums[1]) / (2 * float(step)) == pytest.approx(gradients[1].sum(), rel=1e-6)
+    double[RED] = start
+    with pytest.raises(TypeError, match="float64"):
+        double.render(4, 1, out=np.empty(image.shape, "f4"))
+    assert np.array_equal(double.render(4, 1, out=np.empty(image.shape)), image)
+    with pytest.raises(bl.Error, match="accumulat"):
+        bl.Job(box, [RED], precision="double", accumulate="float")
+
+
 @pytest.mark.parametrize("options", [{"rays": "bvh"}, {"baking": False}, {"geometry_changes": True}, {"accumulate": "float"},
                                      {"pixels": "adjoint"}, {"volume_gradient": "replay"}], ids=lambda o: next(iter(o)))
 def test_job_options(box, options):
