@@ -3,7 +3,10 @@
  * Does light tracing agree with path tracing? Images and gradients have the same expectation, for every
  * light, through lenses, filters, glass and smoothed normals. The same seed gives the same bytes however
  * the work is sliced. What light tracing cannot do is refused. BL_LONG=1 takes all cases, ordinary runs the
- * quick ones. */
+ * quick ones.
+ *
+ * Where shading normals lean, no light may come from between the geometric plane and the shading one: path
+ * tracing lets it through, light tracing does not (docs/theory/light_tracing.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,8 +138,10 @@ static const light_case cases[] = {
     {"panels", "thinlens", "<rfilter type='gaussian'/>",
      WALL SMOOTH PANEL(PICTURE("radiance")) "<shape type='sphere'><float name='radius' value='.5'/><point "
                                             "name='center' x='-1.5' y='-1' z='2'/><emitter type='area'>"
-                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>" TILTED,
+                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>",
      "3", 48, panels, true},
+    {"a light whose normals lean", "perspective", "<rfilter type='box'/>", WALL BALL TILTED, "3", 96, NULL,
+     true},
     {"pane", "perspective", "<rfilter type='box'/>",
      WALL PANE(ROUGH_PANE) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 1200, panes, true},
     {"tilted", "perspective", "<rfilter type='box'/>",
