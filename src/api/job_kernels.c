@@ -47,7 +47,11 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
     const char *refused = render_pass_refused(job->scene, pass);
     if (refused)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s", refused);
-    render_trace_options o = {.no_next_event = job->testing.no_next_event, .fixed_point = job->fixed_point};
+    render_trace_options o = {
+        .no_next_event = job->testing.no_next_event,
+        .fixed_point = job->fixed_point,
+        .walks_again = !gpu_is_processor(gpu_device_info(job->device->gpu)->kind),
+    };
     return render_trace(job->plan, pass, &o, out, err);
 }
 

@@ -214,6 +214,21 @@ static void agree(void **state)
         .scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = a->slack, .dark = true});
 }
 
+/* Without positions that are kept along a chain, as on GPUs. */
+static void again(void **state)
+{
+    const struct attached_case *a = *state;
+    scene_case c = a->scene;
+    c.integrator = ATTACHED("");
+    path_agreement_expect(&(path_agreement){.scene = &c,
+                                            .folder = folder,
+                                            .depth = DEPTH,
+                                            .samples = SAMPLES,
+                                            .slack = a->slack,
+                                            .dark = true,
+                                            .walks_again = true});
+}
+
 /* The other order (integrator/kernels/attached_inversion.c). */
 static void inverted_is_unrolled(void **state)
 {
@@ -534,7 +549,7 @@ static void kernels(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[3 * COUNT + 6];
+    struct CMUnitTest tests[4 * COUNT + 6];
     const char *with = getenv("BL_LONG");
     if (with && *with)
         mean_samples = 50000;
@@ -555,8 +570,9 @@ int main(void)
             (struct CMUnitTest){"inverted is unrolled", inverted_is_unrolled, NULL, NULL, scene};
         tests[2 * COUNT + 6 + i] =
             (struct CMUnitTest){"noise keeps the mean", noise_keeps_the_mean, NULL, NULL, scene};
+        tests[3 * COUNT + 6 + i] = (struct CMUnitTest){"again", again, NULL, NULL, scene};
     }
-    const size_t chosen = todays_tests(tests, 3 * COUNT + 6, 3);
+    const size_t chosen = todays_tests(tests, 4 * COUNT + 6, 3);
     int failed = _cmocka_run_group_tests("attached", tests, chosen, NULL, NULL);
     scene_files_remove(folder);
     return failed;

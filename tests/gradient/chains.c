@@ -7,6 +7,7 @@
  *           also equals differences of the path that moves but meets the same primitives. The cases: behind
  *           glass, total reflection, one medium in another, panes, maps of normals and bumps; each before
  *           and after rough and diffuse vertices.
+ *   again   as agree, where no position along a chain is kept (walk.walks_again), as on GPUs.
  *   inverted  the other order (integrator/kernels/attached_inversion.c) equals the unrolled path where its
  *           Jacobians are regular. With noise on them its mean does, whether they are regular or not.
  *   plain   mirrors' gradients equal plain differences of the primal kernel, which knows nothing of all
@@ -138,11 +139,31 @@ static void agree(void **state)
         .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
 }
 
+static void again(void **state)
+{
+    path_agreement_expect(&(path_agreement){.scene = *state,
+                                            .folder = folder,
+                                            .depth = DEPTH,
+                                            .samples = SAMPLES,
+                                            .dark = true,
+                                            .walks_again = true});
+}
+
 /* Chains of more vertices than the places that are kept (integrator/kernels/attached_replay.c). */
 static void long_chains(void **state)
 {
     path_agreement_expect(&(path_agreement){
         .scene = *state, .folder = folder, .depth = LONG_DEPTH, .samples = SAMPLES, .dark = true});
+}
+
+static void long_chains_again(void **state)
+{
+    path_agreement_expect(&(path_agreement){.scene = *state,
+                                            .folder = folder,
+                                            .depth = LONG_DEPTH,
+                                            .samples = SAMPLES,
+                                            .dark = true,
+                                            .walks_again = true});
 }
 
 /* ---- Jacobians ---- */
@@ -179,7 +200,7 @@ static void plain(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[3 * COUNT + 2];
+    struct CMUnitTest tests[4 * COUNT + 3];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -188,14 +209,17 @@ int main(void)
     tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[COUNT + 1] =
         (struct CMUnitTest){"long chains", long_chains, NULL, NULL, (void *)(uintptr_t)&cases[2]};
+    tests[COUNT + 2] =
+        (struct CMUnitTest){"long chains again", long_chains_again, NULL, NULL, (void *)(uintptr_t)&cases[2]};
     for (uint32_t i = 0; i < COUNT; i++) {
         void *scene = (void *)(uintptr_t)&cases[i];
-        tests[COUNT + 2 + i] =
+        tests[COUNT + 3 + i] =
             (struct CMUnitTest){"inverted is unrolled", inverted_is_unrolled, NULL, NULL, scene};
-        tests[2 * COUNT + 2 + i] =
+        tests[2 * COUNT + 3 + i] =
             (struct CMUnitTest){"noise keeps the mean", noise_keeps_the_mean, NULL, NULL, scene};
+        tests[3 * COUNT + 3 + i] = (struct CMUnitTest){"again", again, NULL, NULL, scene};
     }
-    int failed = _cmocka_run_group_tests("chains", tests, todays_tests(tests, 3 * COUNT + 2, 3), NULL, NULL);
+    int failed = _cmocka_run_group_tests("chains", tests, todays_tests(tests, 4 * COUNT + 3, 3), NULL, NULL);
     scene_files_remove(folder);
     return failed;
 }

@@ -107,8 +107,14 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static void agree(void **state)
 {
-    path_agreement_expect(&(path_agreement){
-        .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = 1e-7, .dark = true});
+    for (int walks_again = 0; walks_again < 2; walks_again++)
+        path_agreement_expect(&(path_agreement){.scene = *state,
+                                                .folder = folder,
+                                                .depth = DEPTH,
+                                                .samples = SAMPLES,
+                                                .slack = 1e-7,
+                                                .dark = true,
+                                                .walks_again = walks_again});
 }
 
 /* Steps are short, so that the error of the last one, which plain differences see, is small. */

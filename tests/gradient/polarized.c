@@ -272,7 +272,10 @@ static void case_agrees(const polarized_case *c, const char *mode, const char *f
     scene_eval *e = scene_eval_create_with(with_film(&a, xml, film), folder, c->scene.parameters,
                                            scene_case_parameter_count(&c->scene), false,
                                            &(render_overrides){.mode = mode});
-    e->options = (render_trace_options){.unrolled_depth = (uint32_t)c->depth};
+    e->options = (render_trace_options){
+        .walks_again = strcmp(mode, "rgb_polarized") == 0, /* either form */
+        .unrolled_depth = (uint32_t)c->depth,
+    };
     sample_check_begin(&s, e, &random);
     for (uint32_t k = 0; k < SAMPLES; k++)
         sample_agrees(&s, sample_check_draw(&random, true));

@@ -153,7 +153,10 @@ static void case_agrees(const media_case *c, const char *mode, const char *film)
     sample_check s = {.scene = &c->scene, .variant = arena_printf(&a, "%s, %s", mode, film)};
     const char *xml = scene_case_xml(&a, &c->scene, c->depth, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE);
     scene_eval *e = in_mode(&c->scene, with_film(&a, xml, film), mode);
-    e->options = (render_trace_options){.unrolled_depth = (uint32_t)c->depth * (1 + c->scene.crossings)};
+    e->options = (render_trace_options){
+        .walks_again = strcmp(mode, "rgb_polarized") == 0, /* either form */
+        .unrolled_depth = (uint32_t)c->depth * (1 + c->scene.crossings),
+    };
     sample_check_begin(&s, e, &random);
     for (uint32_t k = 0; k < SAMPLES; k++)
         sample_agrees(&s, sample_check_draw(&random, true));

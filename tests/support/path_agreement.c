@@ -61,6 +61,7 @@ void path_agreement_expect(const path_agreement *what)
         scene_eval *e = scene_eval_create(xml, what->folder, what->scene->parameters,
                                           scene_case_parameter_count(what->scene));
         e->options = (render_trace_options){.no_next_event = !next_event,
+                                            .walks_again = what->walks_again,
                                             .unrolled_depth = what->depth * (1 + what->scene->crossings)};
         sample_check_begin(&s, e, &random);
         all_samples(&s, what, &random);

@@ -18,6 +18,7 @@ typedef struct path_agreement {
     /* One element of every parameter must get a gradient; without this, all elements must. For scenes in
      * which some elements have no derivative in truth, or samples are too few for all texels or vertices. */
     bool dark;
+    bool walks_again; /* as in render_trace_options */
     const char *zero; /* the one parameter whose derivative is 0 in truth, and must be 0; or NULL */
 } path_agreement;
 

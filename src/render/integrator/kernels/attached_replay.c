@@ -18,6 +18,14 @@
  * m (m + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. attached_inversion.c
  * has the other order, which is linear in n.
  *
+ * Where walk.walks_again, nothing is kept: positions that are kept in the order of a chain are an array that
+ * a GPU has in slow memory (docs/decisions/registers.md). To every vertex the lane walks from the chain's
+ * first one, and where the path goes on it
+ *
+ *   ON     walks forth once more, from the first vertex to what comes after the last.
+ *
+ * A chain of n vertices then costs n (n + 1) / 2 visits, and n - 1 more where the path goes on.
+ *
  * Invariant: positions, throughput and sums that are kept and recalled are those of the walk itself, so a
  * vertex that is visited again is the same vertex, from the same random numbers. */
 #include "render/integrator/eikonal/curve.h"
@@ -25,7 +33,7 @@
 #include "render/integrator/motion/attached_vertex.h"
 #include "render/integrator/motion/local_volume.h"
 
-enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
+enum chain_mode { CHAIN_FORTH, CHAIN_BACK, CHAIN_ON };
 
 /* Rows of chain_make_rows: KEPT for the chain's second and later vertices, one for what comes after the
  * chain. */
@@ -98,6 +106,8 @@ kept_rows chain_make_rows(walk *w)
     throughput b = throughput_start(w);
     replay_sums sums = sums_start(&w->t);
     loop_state row = {0};
+    if (w->walks_again)
+        return (kept_rows){0};
     state_row(w, &row, &at, &b, &sums);
     return rows_make(w->t.f, &row, ROWS);
 }
@@ -108,6 +118,8 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
     tracer *t = &w->t;
     replay_sums sums = p->sums;
     loop_state row = {0};
+    if (w->walks_again)
+        return;
     state_row(w, &row, &p->at, &p->b, &sums);
     rows_recall(t, p->rows, when, number, &row);
     state_row(w, &row, &p->at, &p->b, &sums);
@@ -120,11 +132,12 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 
 /* What this visit does. All bool. */
 typedef struct chain_step {
-    ir_ref forth;   /* walks forth: the vertex's light joins or leaves L */
+    ir_ref forth;   /* walks forth, or on: the vertex's light joins or leaves L */
     ir_ref back;    /* has come back to the vertex that is next: its light joins L again */
     ir_ref last;    /* walks forth in phase 1 and is at the chain's last vertex */
     ir_ref adjoint; /* backpropagates: last or back */
     ir_ref first;   /* is at the chain's first vertex */
+    ir_ref arrives; /* walks on and is at the chain's last vertex */
 } chain_step;
 
 /* bool: a chain ends with the vertex. */
@@ -138,11 +151,13 @@ static ir_ref chain_ends(walk *w, const walk_vertex *v, const contribution *k, c
 static chain_step step_of(walk *w, const replay_state *p, ir_ref ends)
 {
     ir_func *f = w->t.f;
+    ir_ref forth = is(w, p, CHAIN_FORTH), on = w->walks_again ? is(w, p, CHAIN_ON) : ir_bool(f, false);
     chain_step step = {
-        .forth = is(w, p, CHAIN_FORTH),
+        .forth = ir_or(f, forth, on),
+        .arrives = ir_and(f, on, ends),
         .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, walk_order(w, &p->at), p->chain.target)),
     };
-    step.last = ir_and(f, ir_and(f, step.forth, p->phase), ends);
+    step.last = ir_and(f, ir_and(f, forth, p->phase), ends);
     step.adjoint = ir_or(f, step.last, step.back);
     step.first = ir_eq(f, walk_order(w, &p->at), walk_order(w, &p->chain.from));
     return step;
@@ -161,17 +176,19 @@ static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref 
     ir_ref done = ir_and(f, step->adjoint, first), turns_back = ir_and(f, step->adjoint, ir_not(f, first));
     ir_ref goes_on = ir_and(f, ir_and(f, done, step->back), ir_not(f, c->ended));
     ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, done, c->ended));
-    c->mode =
-        ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
+    ir_ref new_chain = ir_or(f, w->walks_again ? step->arrives : goes_on, over);
+    c->mode = ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, new_chain, forth, c->mode));
+    if (w->walks_again)
+        c->mode = ir_select(f, goes_on, t_u32(t, CHAIN_ON), c->mode);
     c->target = ir_select(f, turns_back, ir_sub(f, number, t_u32(t, 1)), c->target);
     ir_ref order = ir_sub(f, c->target, walk_order(w, &c->from)),
-           to_first = ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
+           to_first = w->walks_again ? turns_back : ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
     ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
     go_to(w, p, ir_or(f, goes_on, ir_and(f, turns_back, ir_not(f, to_first))),
           ir_select(f, goes_on, t_u32(t, BEHIND), kept));
     p->at = position_select(w, to_first, c->from, p->at);
     p->b = throughput_select(w, to_first, &c->b, &p->b);
-    begin_here(w, p, ir_or(f, goes_on, ir_and(f, done, step->last)));
+    begin_here(w, p, ir_or(f, w->walks_again ? step->arrives : goes_on, ir_and(f, done, step->last)));
     return ir_not(f, over);
 }
 
@@ -300,14 +317,15 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
            row = ir_sub(f, ir_sub(f, number, walk_order(w, &p->chain.from)), t_u32(t, 1));
     loop_state here = {0}, there = {0};
     state_row(w, &here, &p->at, &p->b, &p->sums);
-    rows_keep(t, p->rows,
-              ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, row, t_u32(t, KEPT))), row,
-              &here);
+    ir_ref forth = is(w, p, CHAIN_FORTH);
+    if (!w->walks_again)
+        rows_keep(t, p->rows, ir_and(f, ir_and(f, p->phase, forth), ir_lt(f, row, t_u32(t, KEPT))), row,
+                  &here);
     if (w->volumetric)
         transmittance_recall(w, p->lane, &p->at, p->phase), hit_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     const throughput before = p->b;
-    color emitted = fly(w, p, &v, is(w, p, CHAIN_FORTH));
+    color emitted = fly(w, p, &v, ir_not(f, is(w, p, CHAIN_BACK)));
     field_segment segment;
     field_passage passed;
     if (field_any(w)) {
@@ -353,6 +371,8 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         polarized_flight(w, p, &of, &before, emitted, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
+    if (w->walks_again) /* which begins behind the first vertex */
+        gives_back = ir_and(f, gives_back, ir_not(f, step.first));
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));
     if (field_any(w))
         account_by(w, p, &before, color_select(t, gives_back, passed.emitted, none), ir_bool(f, false));
@@ -363,10 +383,11 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
                    ir_bool(f, false));
     p->b = after;
     replay_note(w, p, &v, onward.alive);
-    p->hash = ir_select(f, step.forth, p->hash, hash), p->seen = ir_select(f, step.forth, p->seen, seen);
+    p->hash = ir_select(f, forth, p->hash, hash), p->seen = ir_select(f, forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
     state_row(w, &there, &p->at, &p->b, &behind);
-    rows_keep(t, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive),
-              t_u32(t, BEHIND), &there);
+    if (!w->walks_again)
+        rows_keep(t, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive),
+                  t_u32(t, BEHIND), &there);
     return schedule(w, p, &step, onward.alive, number);
 }

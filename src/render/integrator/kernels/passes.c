@@ -141,6 +141,7 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
         .pass = pass,
         .next_event = s->use_next_event && !(o && o->no_next_event),
         .bsdf_emission = s->use_bsdf_sampling,
+        .walks_again = o && o->walks_again,
     };
     walk *w = &walk_of_pass;
     BL_ASSERT(pass != RENDER_UNROLLED || (o && o->unrolled_depth > 0), "vertices of an unrolled path");
