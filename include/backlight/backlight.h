@@ -444,7 +444,7 @@ typedef enum bl_rays {
  * same. */
 typedef enum bl_volume_gradient {
     BL_VOLUME_GRADIENT_AUTO, /* DRT for a requested grid much of which is empty, as the scene has it when the
-                                job is made; else REPLAY */
+                                job is made, and in a fit for a grid of one value; else REPLAY */
     BL_VOLUME_GRADIENT_REPLAY, /* at the collisions of the paths themselves, which are given a least chance
                                   everywhere */
     BL_VOLUME_GRADIENT_DRT,    /* differential ratio tracking (Nimier-David et al. 2022): at places sampled in

@@ -213,8 +213,8 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
         .volume_gradient = desc->volume_gradient,
         .pixels = desc->pixels,
     };
-    const job_batch batch = {desc->batch, desc->views ? desc->view_count : 1};
-    bl_result r = job_create(device, scene, &d, desc->batch ? &batch : NULL, out);
+    const job_fit fit = {.batch_pixels = desc->batch, .views = desc->views ? desc->view_count : 1};
+    bl_result r = job_create(device, scene, &d, &fit, out);
     memory_free(names);
     if (r != BL_OK)
         memory_free(*asked);

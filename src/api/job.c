@@ -163,11 +163,11 @@ static bl_result check_precision(const bl_job *job, bl_error *err)
     return why ? error_set(err, BL_ERROR_UNSUPPORTED, "no double precision here: %s", why) : BL_OK;
 }
 
-static bool wants_detours(const bl_job *job)
+static bool wants_detours(const bl_job *job, bool for_fit)
 {
     bl_volume_gradient how = job->desc.volume_gradient;
-    bool wanted =
-        how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
+    bool wanted = how == BL_VOLUME_GRADIENT_DRT ||
+                  (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan, for_fit));
     return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY && !job->scene->light_tracing &&
            !job->scene->mode->polarized && !plan_moves_segments(job->plan);
 }
@@ -190,19 +190,19 @@ const char *bl_job_sampling(const bl_job *job)
 enum { BATCH_MOST = 1 << 24 };
 
 /* Checks that the job can look at a batch of pixels, and reserves its room. */
-static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
+static bl_result make_batch(bl_job *job, const job_fit *fit, bl_error *err)
 {
     if (job->scene->light_tracing)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "a batch of pixels needs paths from the camera alone; %s begin at lights",
                          job->scene->both_ways ? "half of bidirectional's" : "ptracer's");
-    if (batch->pixels > BATCH_MOST)
-        return error_set(err, BL_ERROR_ARGUMENT, "a batch of %u pixels: there are at most %d", batch->pixels,
-                         (int)BATCH_MOST);
-    if ((uint64_t)batch->views * film_pixels(job->scene) > UINT32_MAX)
+    if (fit->batch_pixels > BATCH_MOST)
+        return error_set(err, BL_ERROR_ARGUMENT, "a batch of %u pixels: there are at most %d",
+                         fit->batch_pixels, (int)BATCH_MOST);
+    if ((uint64_t)fit->views * film_pixels(job->scene) > UINT32_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "%u views of %u x %u pixels: there are at most 2^32 - 1",
-                         batch->views, job->scene->width, job->scene->height);
-    plan_reserve_batch(job->plan, batch->views, batch->pixels);
+                         fit->views, job->scene->width, job->scene->height);
+    plan_reserve_batch(job->plan, fit->views, fit->batch_pixels);
     return BL_OK;
 }
 
@@ -216,8 +216,8 @@ static bl_result check_wavefront(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc,
-                     const job_batch *batch, bl_job **out)
+bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, const job_fit *fit,
+                     bl_job **out)
 {
     static const bl_job_desc defaults;
     *out = NULL;
@@ -255,7 +255,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
                             job->testing.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->doubles = job->desc.precision == BL_PRECISION_DOUBLE;
-    job->plan->drt = wants_detours(job);
+    job->plan->drt = wants_detours(job, fit != NULL);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
     job->plan->remembers_hits = gpu_device_info(device->gpu)->kind == GPU_NATIVE && !job->plan->baked;
     if (r == BL_OK)
@@ -266,8 +266,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         r = guide_check(job, &err);
     if (r == BL_OK && job->desc.guide)
         plan_place_guide(job->plan, film_pixels(job->scene) * job->desc.guide);
-    if (r == BL_OK && batch)
-        r = make_batch(job, batch, &err);
+    if (r == BL_OK && fit && fit->batch_pixels)
+        r = make_batch(job, fit, &err);
     if (r == BL_OK && job->plan->sensor &&
         job->scene->depth_image) /* poses that a caller gives are not parameters */
         r = error_set(&err, BL_ERROR_UNSUPPORTED,

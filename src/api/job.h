@@ -94,14 +94,15 @@ static inline uint32_t job_pixels(const bl_job *job)
 /* Values of an image: those of its pixels' channels. */
 static inline uint32_t job_values(const bl_job *job) { return film_channels(job->scene) * job_pixels(job); }
 
-/* A batch of pixels: so many listed pixels, of so many views. */
-typedef struct job_batch {
-    uint32_t pixels, views;
-} job_batch;
+/* The fit that a job is for. Its passes are over a batch of so many listed pixels of so many views
+ * (src/api/pixel_batch.h), or, with 0 pixels, over the film. */
+typedef struct job_fit {
+    uint32_t batch_pixels, views;
+} job_fit;
 
-/* bl_job_create, for passes over a batch of pixels (src/api/pixel_batch.h). NULL: over the film. */
-bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc,
-                     const job_batch *batch, bl_job **out);
+/* bl_job_create, for a fit, or for none (NULL). */
+bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, const job_fit *fit,
+                     bl_job **out);
 /* Gives an error unless the job can look through a sensor of the scene, as bl_job_set_sensor says. */
 bl_result job_check_sensor(const bl_job *job, uint32_t sensor, const float *to_world, bl_error *err);
 /* The record of a sensor, which belongs to the caller (memory_free). */

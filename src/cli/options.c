@@ -59,7 +59,8 @@ static const cli_option common_options[] = {
     {.groups = CLI_GRADIENTS, .name = "--volume-gradient",
      .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient),
      .help = "how the gradient of extinction in heterogeneous media is found: replay, or drt, differential "
-             "ratio tracking; auto (the default) takes drt for grids much of which is empty",
+             "ratio tracking; auto (the default) takes drt for grids much of which is empty, "
+             "and in fits that start from a grid of one value",
      .choices = "auto|replay|drt"},
     {.groups = CLI_GRADIENTS, .name = "--edges",
      .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(edges),

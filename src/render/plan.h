@@ -224,8 +224,8 @@ uint32_t plan_first_hit_word(const plan *p);
 /* Planes of BUFFER_SAMPLES (enum sample_plane). */
 uint32_t plan_sample_words(const plan *p);
 /* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is
- * requested, as the scene has it (medium/estimator.c). */
-bool plan_prefers_detours(const plan *p);
+ * requested, as the scene has it (medium/estimator.c), or, in a fit, as it may become. */
+bool plan_prefers_detours(const plan *p, bool for_fit);
 /* plan_guide.c: gives the plan a guide of directions, behind all values that it has. paths: from so many it
  * will learn; few paths fill few cells. */
 void plan_place_guide(plan *p, uint64_t paths);

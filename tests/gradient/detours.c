@@ -10,7 +10,7 @@
  *   clouds     multiple scattering, in grids with and without bounds in cells, one estimator against the
  *              other. BL_LONG=1 takes a million paths each.
  *
- * Also: which of them a job takes where it is left to choose. */
+ * Also: which of them a job or a fit takes where it is left to choose. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,13 +154,20 @@ enum { GAP = 1, NO_GAP = -1 };
     "'/></transform><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
 static const char *const whole = PIECE(".5", "0"), *const pieces = PIECE(".125", "-.375") PIECE(".25", ".25");
 
-static void slab_agrees(const char *what, const float *layers, int gap, bl_volume_gradient how)
+static void write_layers(const float *layers)
 {
     uint32_t words[12 + LAYERS] = {
         0x034C4F56 /* VOL 3 */, 1, 1, 1, LAYERS, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
     memcpy(words + 12, layers, LAYERS * sizeof *layers);
     arena a = {0};
     assert_int_equal(file_write(arena_printf(&a, "%s/layers.vol", folder), words, sizeof words, NULL), BL_OK);
+    arena_free(&a);
+}
+
+static void slab_agrees(const char *what, const float *layers, int gap, bl_volume_gradient how)
+{
+    arena a = {0};
+    write_layers(layers);
     const char *body = arena_printf(
         &a,
         "%s%s<emitter type='directional'><vector name='direction' value='0,0,-1'/><rgb name='irradiance' "
@@ -249,9 +256,50 @@ static void jobs_choose(void **state)
     expect_choice(drt, full, "fog.sigma_t.data", false, drt);
 }
 
+/* A fit that starts from layers, without looking at what it makes of them. */
+static void expect_fit_choice(bl_volume_gradient expected, const float *layers, bl_volume_gradient asked)
+{
+    arena a = {0};
+    bl_fit *fit = NULL;
+    bl_fit_status status;
+    write_layers(layers);
+    bl_scene *scene = scene_device_load(
+        &device, scene_xml(&a, VOLPATH("6"), from_above, CLOUD("layers.vol", "<scale value='1.6'/>")),
+        folder);
+    const float target[VALUES] = {0};
+    const bl_fit_parameter density = {.name = "fog.sigma_t.data", .rate = 0.1};
+    const bl_fit_view view = {.target = target};
+    const bl_fit_desc d = {.parameters = &density,
+                           .parameter_count = 1,
+                           .views = &view,
+                           .view_count = 1,
+                           .spp = 2,
+                           .volume_gradient = asked};
+    SCENE_MUST(&device, bl_fit_create(device.device, scene, &d, &fit));
+    SCENE_MUST(&device, bl_fit_step(fit, &status));
+    assert_string_equal(bl_volume_gradient_name(status.volume_gradient), bl_volume_gradient_name(expected));
+    bl_fit_destroy(fit);
+    bl_scene_destroy(scene);
+    arena_free(&a);
+}
+
+static void fits_choose(void **state)
+{
+    (void)state;
+    const float even[LAYERS] = {1, 1, 1, 1}, uneven[LAYERS] = {1, .9f, 1, 1}, empty[LAYERS] = {1, 0, 0, 0};
+    const bl_volume_gradient open = BL_VOLUME_GRADIENT_AUTO, replay = BL_VOLUME_GRADIENT_REPLAY,
+                             drt = BL_VOLUME_GRADIENT_DRT;
+    expect_fit_choice(drt, even, open); /* of which nothing is known yet */
+    expect_fit_choice(replay, uneven, open);
+    expect_fit_choice(drt, empty, open);
+    expect_fit_choice(replay, even, replay);
+    write_layers(even);
+    expect_choice(replay, CLOUD("layers.vol", "<scale value='1.6'/>"), "fog.sigma_t.data", false, open);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree),
-                                       cmocka_unit_test(jobs_choose)};
+                                       cmocka_unit_test(jobs_choose), cmocka_unit_test(fits_choose)};
     return SCENE_DEVICE_RUN(&device, &folder, "detours", tests);
 }

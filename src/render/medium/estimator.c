@@ -9,7 +9,10 @@
  *
  * Detours (integrator/media/differential_ratio_tracking.c) go everywhere alike, but they cost another path.
  * So they are worth it where that number, on average over the voxels, is large. How thick the medium is
- * matters less. The limit comes from measurements (docs/decisions/volume-gradient-estimator.md). */
+ * matters less. The limit comes from measurements (docs/decisions/volume-gradient-estimator.md).
+ *
+ * A fit that starts from a grid of one value knows nothing of it yet: much of it may become empty. Detours
+ * lose less where it does not than replay loses where it does. */
 #include "render/classes.h"
 
 static const double tries_worth_a_detour = 5;
@@ -78,15 +81,23 @@ double extinction_tries(const extinction_grid *g)
     return sum / ((double)g->size[0] * g->size[1] * g->size[2]);
 }
 
-/* The result of extinction_tries for the grid of a medium. It is 0 if the gradient of the voxels is not
- * wanted. */
-static double tries_of(const plan *p, const scene_object *medium)
+static bool has_one_value(const extinction_grid *g)
+{
+    const size_t count = (size_t)g->channels * g->size[0] * g->size[1] * g->size[2];
+    for (size_t i = g->channels; i < count; i++)
+        if (g->values[i] != g->values[i % g->channels])
+            return false;
+    return true;
+}
+
+/* For the grid of a medium. False if the gradient of the voxels is not wanted. */
+static bool prefers_detours(const plan *p, const scene_object *medium, bool for_fit)
 {
     const scene_object *volume = scene_get(medium, "sigma_t")->object;
     const volume_class *cls = (const volume_class *)(const void *)volume->cls;
     uint32_t index = render_find_parameter(p->scene, volume, PLAN_DATA_SLOT);
     if (index == PLAN_NONE || p->gradient_offset[index] == PLAN_NONE)
-        return 0;
+        return false;
     const render_parameter *data = &p->scene->parameters.data[index];
     uint32_t cells = cls->cells && !(p->off & PLAN_CELLS) ? cls->cells(p->scene, volume) : 0;
     extinction_grid g = {
@@ -96,14 +107,14 @@ static double tries_of(const plan *p, const scene_object *medium)
         .channels = data->shape[3],
         .thickness = scene_number(medium, "scale") * medium_diagonal(medium),
     };
-    return extinction_tries(&g);
+    return (for_fit && has_one_value(&g)) || extinction_tries(&g) > tries_worth_a_detour;
 }
 
-bool plan_prefers_detours(const plan *p)
+bool plan_prefers_detours(const plan *p, bool for_fit)
 {
     bool any = false;
     for (uint32_t i = 0; p->scene->volumetric && i < p->scene->media.count; i++)
         if (!medium_bends_rays(p->scene->media.data[i])) /* there are no collisions where it does */
-            any |= tries_of(p, p->scene->media.data[i]) > tries_worth_a_detour;
+            any |= prefers_detours(p, p->scene->media.data[i], for_fit);
     return any;
 }
