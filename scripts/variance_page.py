@@ -3,7 +3,7 @@
 """The page variance of docs/experiments, its .csv and .svg, of what runs of scripts/compare-variance wrote by --json.
 
 A run may have what another lacks: their figures are put together. A pair over alone, for one, can be told with fewer
-samples than a comparison with Mitsuba needs. --before: runs of an earlier program, for the columns beside."""
+samples than a comparison with Mitsuba needs."""
 import argparse
 import csv
 import json
@@ -46,19 +46,36 @@ CAUSES = {
 
 
 def read(paths):
-    """rows: sampler -> (case, parameter) -> figures, of figures that two runs have those of the later; ways; commands"""
+    """rows: sampler -> (case, parameter) -> figures, of figures that two runs have those of the later, those beside Mitsuba by
+    "mitsuba, ITS SAMPLER"; ways; commands"""
     out = {"rows": {}, "ways": {}, "commands": []}
     for path in paths:
         with open(path) as f:
             run = json.load(f)
         out["commands"].append(re.sub(r" --json \S+", "", run["command"]))
         out["ways"].update(run["summary"].get("ways", {}))
-        rows = out["rows"].setdefault(run["sampler"], {})
+        rows, first = out["rows"].setdefault(run["sampler"], {}), "mitsuba, " + run["mitsuba sampler"][0]
         for case, found in run["cases"].items():
             for name, row in found["parameters"].items():
                 into = rows.setdefault((case, name), {})
-                into.update((k, v) for k, v in row.items() if v)
+                into.update((first if k == "mitsuba" else k, v) for k, v in row.items() if v)
+    out["commands"] = [re.sub(" +", " ", c) for c in merged(out["commands"])]
     return out
+
+
+def merged(commands):
+    """Runs of one case each that differ in nothing else: as one command without the case."""
+    names = [case.name for case in variance_cases.reference_cases()]
+    found = {}
+    for command in commands:
+        words = command.split()
+        case = words[1] if len(words) > 1 and words[1] in names + ASSETS else ""
+        found.setdefault(" ".join([words[0]] + words[1 + bool(case):]), []).append(case)
+    for command, cases in found.items():
+        cases = list(dict.fromkeys(c for c in cases if c))
+        if sorted(cases) != names:  # of all cases none is named
+            command = command.replace("scripts/compare-variance", "scripts/compare-variance " + " ".join(cases), 1)
+        yield command
 
 
 def text(f):
@@ -91,11 +108,13 @@ class Column:
         return {k: r[self.who][what] for k, r in self.rows.items() if what in r.get(self.who, {})}
 
 
-def columns(now, before):
-    found = [Column("`independent`, before", before, "independent", "mitsuba"),
-             Column("`independent`", now, "independent", "mitsuba"),
-             Column("`ldsampler` over `independent`", now, "ldsampler", "mitsuba"),
-             Column("both `ldsampler`", now, "ldsampler", "mitsuba, ldsampler")]
+DEFAULT, SCENE, LDSAMPLER = "default over the scene's", "both `independent`", "default over `ldsampler`"
+
+
+def columns(now):
+    found = [Column(DEFAULT, now, "paddedsobol", "mitsuba, independent"),
+             Column(SCENE, now, "independent", "mitsuba, independent"),
+             Column(LDSAMPLER, now, "paddedsobol", "mitsuba, ldsampler")]
     return [c for c in found if c.figures("product")]
 
 
@@ -121,41 +140,41 @@ def mitsuba_table(found):
     return table(["ours over Mitsuba's"] + [c.label for c in found], rows)
 
 
-def together_table(now, before):
+def together_table(now):
     rows = []
     for title, limit, figures_of in (
             ("all together", 1.5, lambda row: [("", row.get("together over alone"))]),
             ("a pair", 1.3, lambda row: list(row.get("pairs", {}).items()))):
         cells = [title]
-        for run in (before, now):
+        for sampler in ("paddedsobol", "independent"):
             figures = [(f["value"], "`%s`, `%s`%s" % (*k, " with `%s`" % other if other else ""), f)
-                       for k, row in run["rows"].get("independent", {}).items() for other, f in figures_of(row) if f]
+                       for k, row in now["rows"].get(sampler, {}).items() for other, f in figures_of(row) if f]
             value, of, f = max(figures, key=lambda v: v[0], default=(0, "", None))
             beyond = sum(f["interval"][0] > limit for _, _, f in figures)
             cells += ["%s, %s" % (text(f), of) if value > 1 else text(f), "%d of %d" % (beyond, len(figures))]
         rows.append(cells + ["%g" % limit])
-    return table(["over alone", "the largest, before", "surely above", "the largest, now", "surely above", "limit"], rows)
+    return table(["over alone", "the largest, default", "surely above", "the largest, `independent`", "surely above", "limit"], rows)
 
 
 def worst_table(found):
-    ranked = next(c for c in found if c.label == "`independent`")
+    ranked = found[0]
     products = ranked.figures("product")
     rows = []
     for key in sorted(products, key=lambda k: -products[k]["value"])[:WORST]:
         rows.append(["`%s`, `%s`" % key] + [text(c.figures("product").get(key)) for c in found]
-                    + [text(ranked.figures("variance")[key]), CAUSES.get(" ".join(key), "not looked into")])
-    return table(["parameter"] + ["product, " + c.label for c in found] + ["variance, `independent`", "cause"], rows)
+                    + [text(ranked.figures("variance")[key]), CAUSES.get(" ".join(key), "")])
+    return table(["parameter"] + ["product, " + c.label for c in found] + ["variance, " + ranked.label, "cause"], rows)
 
 
 def assets_table(now):
-    column = Column("", now, "independent", "mitsuba", assets=True)
+    column = Column("", now, "paddedsobol", "mitsuba, independent", assets=True)
     return table(["parameter", "variance over Mitsuba's", "product", "cause"],
                  [["`%s`, `%s`" % key, text(column.figures("variance")[key]), text(f), CAUSES.get(" ".join(key), "")]
                   for key, f in column.figures("product").items()])
 
 
 def left_out(found):
-    reasons = {key: row[c.who]["left out"].split(":")[0] for c in found[-2:] for key, row in c.rows.items()
+    reasons = {key: row[c.who]["left out"].split(":")[0] for c in found for key, row in c.rows.items()
                if "left out" in row.get(c.who, {})}
     return ["* `%s`, `%s`: %s" % (*key, reason) for key, reason in reasons.items()]
 
@@ -170,12 +189,12 @@ def ranks(figures):
     return list(enumerate(sorted(f["value"] for f in figures if f), 1))
 
 
-def panels(now, before, found):
+def panels(now, found):
     together = {}
-    for when, run in (("before", before), ("now", now)):
-        rows = run["rows"].get("independent", {}).values()
-        together["all, " + when] = ranks(r.get("together over alone") for r in rows)
-        together["worst pair, " + when] = ranks(worst_pair(r)[1] for r in rows)
+    for label, sampler in (("default", "paddedsobol"), ("independent", "independent")):
+        rows = now["rows"].get(sampler, {}).values()
+        together["all, " + label] = ranks(r.get("together over alone") for r in rows)
+        together["worst pair, " + label] = ranks(worst_pair(r)[1] for r in rows)
     for title, curves in (
             ("Product over Mitsuba's", {c.label.replace("`", ""): ranks(c.figures("product").values()) for c in found}),
             ("Variance over Mitsuba's, equal samples",
@@ -186,19 +205,19 @@ def panels(now, before, found):
             yield {"title": title, "x": "parameters, by rank", "y": "ratio", "log_y": True, "curves": curves}
 
 
-def csv_rows(now, before, found):
+def csv_rows(now, found):
     def cells(f):
         return ["%.4g" % v for v in (f["value"], *f["interval"])] if f else ["", "", ""]
 
-    titles = ["together over alone", "worst pair over alone"] + ["%s, %s" % (what, c.label.replace("`", ""))
-                                                                for c in found for what in ("variance", "product")]
-    yield ["case", "parameter", "with"] + [w for t in titles for w in (t, "low", "high")]
-    for key in dict.fromkeys(k for run in (now, before) for rows in run["rows"].values() for k in rows):
-        row = now["rows"].get("independent", {}).get(key, {})
-        other, pair = worst_pair(row)
-        figures = [row.get("together over alone"), pair] + [c.figures(what).get(key) for c in found
-                                                            for what in ("variance", "product")]
-        yield [*key, other] + [w for f in figures for w in cells(f)]
+    samplers = ["paddedsobol", "independent"]
+    titles = ["%s, %s" % (what, s) for s in samplers for what in ("together over alone", "worst pair over alone")]
+    titles += ["%s, %s" % (what, c.label.replace("`", "")) for c in found for what in ("variance", "product")]
+    yield ["case", "parameter"] + [w for t in titles for w in (t, "low", "high")]
+    for key in dict.fromkeys(k for rows in now["rows"].values() for k in rows):
+        rows = [now["rows"].get(s, {}).get(key, {}) for s in samplers]
+        figures = [f for row in rows for f in (row.get("together over alone"), worst_pair(row)[1])]
+        figures += [c.figures(what).get(key) for c in found for what in ("variance", "product")]
+        yield [*key] + [w for f in figures for w in cells(f)]
 
 
 TITLE = "Variance times cost of gradients, beside Mitsuba 3"
@@ -222,9 +241,9 @@ that against a picture, so that the image's noise is in dL/dI; without these wor
 16 are asked for, 18 in two walks: its variance is not at equal samples, its product is right."""
 
 
-def page(now, before, found):
+def page(now, found):
     yield from ["# " + TITLE, "", "Made by `scripts/variance_page.py` of what these wrote:", "", "```"]
-    yield from dict.fromkeys(now["commands"] + before["commands"])
+    yield from dict.fromkeys(now["commands"])
     yield from ["```", ""]
     if found:
         yield from [HEAD, "", *mitsuba_table(found), "", "![%s](variance.svg)" % TITLE, "", "## The worst ten", "",
@@ -232,7 +251,7 @@ def page(now, before, found):
     assets = assets_table(now)
     if len(assets) > 2:
         yield from ["## Other scenes", "", ASSETS_TEXT, "", *assets, ""]
-    yield from ["## Together over alone", "", TOGETHER, "", *together_table(now, before), ""]
+    yield from ["## Together over alone", "", TOGETHER, "", *together_table(now), ""]
     if now["ways"]:
         yield from ["## Forms, samplers, pixels", "", WAYS, "", *ways_table(now), ""]
     if found:
@@ -241,19 +260,18 @@ def page(now, before, found):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("runs", nargs="+", metavar="RUN.json", help="of the program as it is")
-    p.add_argument("--before", nargs="+", metavar="RUN.json", default=[], help="of an earlier program")
+    p.add_argument("runs", nargs="+", metavar="RUN.json", help="what compare-variance wrote")
     p.add_argument("-o", "--output", metavar="FOLDER", default=os.path.join(ROOT, "docs", "experiments"))
     o = p.parse_args()
-    now, before = read(o.runs), read(o.before)
-    found = columns(now, before)
+    now = read(o.runs)
+    found = columns(now)
     path = os.path.join(o.output, "variance")
     with open(path + ".csv", "w", newline="") as f:
-        csv.writer(f, lineterminator="\n").writerows(csv_rows(now, before, found))
+        csv.writer(f, lineterminator="\n").writerows(csv_rows(now, found))
     with open(path + ".svg", "w") as f:
-        f.write(plot.svg(list(panels(now, before, found))))
+        f.write(plot.svg(list(panels(now, found))))
     with open(path + ".md", "w") as f:
-        f.write("\n".join(page(now, before, found)))
+        f.write("\n".join(page(now, found)))
 
 
 if __name__ == "__main__":

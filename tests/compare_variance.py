@@ -85,6 +85,9 @@ def check_figures():
         check_ways(t)
         wrong = subprocess.run(command + ["nonsense"], stderr=subprocess.PIPE, text=True)
         assert wrong.returncode and "there are: blend_mask" in wrong.stderr, wrong.stderr
+        rounded = subprocess.run([sys.executable, SCRIPTS + "/compare-variance", "--mitsuba", "--mitsuba-sampler", "ldsampler",
+                                  "--spp", "128"], stderr=subprocess.PIPE, text=True)
+        assert rounded.returncode and "powers of 4" in rounded.stderr, rounded.stderr
 
 
 def check_ways(folder):
