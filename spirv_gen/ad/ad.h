@@ -23,9 +23,11 @@ ir_func *ad_vjp(ir_func *callee);
 
 /* Tangents of outputs[i] (f32) for wrt_tangents[j] of wrt[j] and the tangents of DLOADs; a constant 0 where
  * nothing depends on either. The tangent of a DLOAD is the word at the same index of its buffer's tangent
- * buffer, 0 where its gradient index is ~0; without a tangent buffer reads are constants. Values inside
- * closed branches and loops are computed again, so what they do must bear repetition. A state of a loop that
- * is still open has the tangent that wrt gives it; otherwise it must be detached where it is used. */
+ * buffer, 0 where its gradient index is ~0; without a tangent buffer reads are constants. What wrt has needs
+ * no other tangent, whatever computed it: a call, a branch, or a closed loop (its last value is meant).
+ * Values inside closed branches and loops are computed again, so what they do must bear repetition. A state
+ * of a loop that is still open has the tangent that wrt gives it; otherwise it must be detached where it is
+ * used. */
 void ad_forward(ir_func *f, const ir_ref *wrt, const ir_ref *wrt_tangents, uint32_t wrt_count,
                 const ir_ref *outputs, ir_ref *output_tangents, uint32_t count);
 

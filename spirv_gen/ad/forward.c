@@ -59,6 +59,9 @@ static void want(forward *w, uint32_t id)
         array_push(&w->pending, id);
 }
 
+/* What is given is not computed. */
+static bool is_computed(const forward *w, uint32_t id) { return w->wanted[id] && !w->given[id]; }
+
 static void want_args(forward *w, uint32_t call)
 {
     ir_operands o = ir_call_operands(w->from, w->from->inst.data[call]);
@@ -239,7 +242,7 @@ static uint32_t loop_values(forward *w, uint32_t loop, bool next, ir_ref *out)
             uint32_t value = next ? state.b : state.a;
             if (!tangents && w->live[id])
                 out[count++] = ir_copied(&w->copy, value);
-            else if (tangents && w->wanted[id])
+            else if (tangents && is_computed(w, id))
                 out[count++] = tangent_of(w, value);
         }
     return count;
@@ -253,7 +256,7 @@ static void keep_states(forward *w, uint32_t loop, const ir_ref *states)
              id++) {
             if (!tangents && w->live[id])
                 w->copy.map[id] = *states++;
-            else if (tangents && w->wanted[id])
+            else if (tangents && is_computed(w, id))
                 w->tangent[id] = *states++;
         }
 }
@@ -278,31 +281,41 @@ static void sweep(forward *w, uint32_t first, uint32_t last);
 static bool is_wanted(const forward *w, uint32_t first, uint32_t last)
 {
     for (uint32_t id = first; id < last; id++)
-        if (w->wanted[id])
+        if (is_computed(w, id))
             return true;
     return false;
 }
 
 /* A closed branch or loop, seen from outside: emitted again if there are tangents in it. Its STATEs keep
- * their old values. */
+ * their old values. The tangent that is given of one belongs to its last value: in the loop it counts as a
+ * constant. */
 static void region_again(forward *w, uint32_t id)
 {
-    uint32_t end = w->end[id];
+    uint32_t end = w->end[id], states = 0;
     if (!is_wanted(w, id, end))
         return;
+    while (w->from->inst.data[id + 1 + states].op == IR_STATE)
+        states++;
+    ir_ref *given = memory_need((states + 1) * sizeof *given), *tangent = w->tangent + id + 1;
+    for (uint32_t k = 0; k < states; k++)
+        given[k] = tangent[k], tangent[k] = (ir_ref){0};
     w->copying = true;
     w->copy_first = id;
     sweep(w, id, end + 1);
     w->copying = false;
-    for (uint32_t k = id + 1; k < end && w->from->inst.data[k].op == IR_STATE; k++)
-        w->copy.map[k] = (ir_ref){k};
+    for (uint32_t k = 0; k < states; k++) {
+        w->copy.map[id + 1 + k] = (ir_ref){id + 1 + k};
+        if (w->given[id + 1 + k])
+            tangent[k] = given[k];
+    }
+    memory_free(given);
 }
 
 static bool call_is_wanted(const forward *w, uint32_t call)
 {
     for (uint32_t id = call + 1;
          id < w->count && w->from->inst.data[id].op == IR_RESULT && w->from->inst.data[id].a == call; id++)
-        if (w->wanted[id])
+        if (is_computed(w, id))
             return true;
     return w->wanted[call];
 }
@@ -336,7 +349,7 @@ static void sweep(forward *w, uint32_t first, uint32_t last)
         } else {
             if (w->copying)
                 copy_primal(w, id, inst);
-            if (w->wanted[id] && !w->given[id])
+            if (is_computed(w, id))
                 emit_tangent(w, id, inst);
         }
     }
@@ -486,7 +499,7 @@ static void keep_results(forward *w, uint32_t id, const ir_ref *results, uint32_
          k < w->count && w->from->inst.data[k].op == IR_RESULT && w->from->inst.data[k].a == id; k++) {
         if (primals)
             w->copy.map[k] = results[w->from->inst.data[k].b];
-        if (w->wanted[k])
+        if (is_computed(w, k))
             w->tangent[k] = *tangents++;
     }
 }
@@ -512,7 +525,7 @@ static void forward_call(forward *w, uint32_t id, ir_inst call)
     }
     for (uint32_t k = id + 1;
          k < w->count && w->from->inst.data[k].op == IR_RESULT && w->from->inst.data[k].a == id; k++)
-        m.results[w->from->inst.data[k].b] = w->wanted[k];
+        m.results[w->from->inst.data[k].b] = is_computed(w, k);
     for (uint32_t k = 0; k < target_count; k++) /* the operands may move while functions are made */
         targets[k] =
             derive(w->f->module->functions.data[ir_call_operands(w->from, call).targets[k]], &m, w->copying);

@@ -308,6 +308,42 @@ static void effects_happen_once(void **state)
     }
 }
 
+/* ---- values with tangents of their own ---- */
+
+/* y = 3 x from a call, s = x^3 from a loop beside t = x + 3 s', p = x^2 from a branch. Where their tangents
+ * are given, nothing that makes them is differentiated or computed again, but t moves with x all the same. */
+static void given_tangents_are_kept(void **state)
+{
+    (void)state;
+    ir_module *m = new_module();
+    ir_func *callee = ir_func_create(m, "thrice"), *f = ir_func_create(m, "f");
+    ended(callee, ir_mul(callee, ir_param(callee, IR_F32), ir_f32(callee, 3)));
+    ir_ref x = ir_param(f, IR_F32), y, s[3] = {ir_f32(f, 1), x, ir_u32(f, 0)}, tangents[3];
+    ir_call(f, ir_u32(f, 0), &callee, 1, &x, 1, &y);
+    ir_ref loop = ir_loop(f, s, 3);
+    ir_while(f, ir_lt(f, s[2], ir_u32(f, 3)));
+    ir_ref again = ir_add(f, s[1], ir_mul(f, s[0], ir_f32(f, 3)));
+    ir_endloop(f, loop, (ir_ref[]){ir_mul(f, s[0], x), again, ir_add(f, s[2], ir_u32(f, 1))}, 3);
+    ir_ref branch = ir_if(f, ir_lt(f, x, ir_f32(f, 9))), square = ir_mul(f, x, x);
+    ir_else(f);
+    ir_endif(f);
+    ir_ref p = ir_phi(f, branch, square, x), sum = ir_add(f, ir_add(f, y, s[0]), p);
+    const ir_ref given[3] = {y, s[0], p}, by[3] = {ir_f32(f, 100), ir_f32(f, 10), ir_f32(f, 1)};
+    ad_forward(f, given, by, 3, &sum, &tangents[0], 1);
+    assert_int_equal(count_ops(f, IR_CALL), 1);
+    assert_int_equal(count_ops(f, IR_LOOP), 1);
+    assert_int_equal(count_ops(f, IR_IF), 1);
+    ir_ref one = ir_f32(f, 1);
+    ad_forward(f, (ir_ref[]){x, y, s[0]}, (ir_ref[]){one, by[0], by[1]}, 3, (ir_ref[]){sum, s[1]},
+               tangents + 1, 2);
+    ir_return(f, tangents, 3);
+    check_module(m);
+    machine k = machine_with_values();
+    eval(&k, f, (double[]){2});
+    EXPECT(&k, 111, 100 + 10 + 2 * 2, 1);
+    ir_module_destroy(m);
+}
+
 /* ---- custom operations ---- */
 
 /* y = x^2 + u with the derivatives 7 by x and 11 by u, and, reverse, 13 added to the gradient of word 1. */
@@ -486,6 +522,7 @@ int main(void)
         cmocka_unit_test(sums_of_sums_are_refused),
         cmocka_unit_test(arrays_carry_tangents),
         cmocka_unit_test(effects_happen_once),
+        cmocka_unit_test(given_tangents_are_kept),
         cmocka_unit_test(custom_operations_have_their_own_derivatives),
         cmocka_unit_test(custom_operations_have_to_fit),
         cmocka_unit_test(suspended_scopes_are_constants),

@@ -146,9 +146,6 @@ static ray_weight weigh_ahead(walk *w, walk_position next, const throughput *b, 
         return (ray_weight){zero, zero};
     ir_ref branch = ir_if(f, when);
     const uint32_t width = ray_pack(w, next.attached.now, numbers);
-    for (uint32_t i = 0; i < width; i++) /* numbers of their own, which nothing has computed */
-        numbers[i] = ir_detach(f, numbers[i]);
-    next.attached.now = ray_unpack(w, numbers);
     walk_vertex x = {.hit_mis = zero};
     x.si = walk_meet(w, next, &x.met);
     w->motion->met(w, &x, &next);
