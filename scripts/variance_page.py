@@ -20,28 +20,18 @@ import variance_cases  # noqa: E402
 ASSETS = [case.name for case in variance_cases.asset_cases()]
 
 WORST = 10
-# Of a parameter that has been looked into: why its product is what it is.
-EDGES = ("cost: by positions alone more than half of it are passes of moving edges, which `prb` leaves out (0.153 CPU s of 128 "
-         "samples, 0.064 with `--edges none`)")
-GLASS = "cost, 0.86 of Mitsuba's: a gradient takes 3.6 images; variance: the same estimator, the same within the interval"
-SAME = ("variance: the same estimator, detached replay, the same within the interval; cost, 0.6 of Mitsuba's: a gradient takes "
-        "%.1f images")
+# Of parameters whose product is near 1 by some sampler: why.
+EDGES = ("cost: passes of moving edges by positions, which `prb` leaves out (0.072 CPU s of 128 samples by both, 0.030 with `--edges "
+         "none`, 0.015 by normals alone); less than a hundredth of the variance is of edges here")
+GLASS = "a gradient takes 3.0 images, and paths within the glass are long"
+METAL = "cost: ours has the derivative by `glass.eta` in the same gradient, for which Mitsuba has none"
 CAUSES = {
     "smooth_glass_ior screen.emitter.radiance.data":
-        "cost: a slab before a picture is little work, and a gradient takes 3.4 images (by the colour of the sky 3.1); variance is "
-        "Mitsuba's",
-    "shading_normals dome.vertex_positions": EDGES,
-    "shading_normals dome.vertex_normals": EDGES + ", and positions are requested with it; by normals alone 0.042",
-    "dielectric_rough glass.alpha.value": GLASS + "; a hundredth of the seeds has a fifth of the variance",
-    "dielectric_rough glass.specular_transmittance.value": GLASS,
-    "dielectric_rough glass.specular_reflectance.value": GLASS,
-    "dielectric_rough glass.eta": GLASS + "; a hundredth of the seeds, near total reflection, has 0.63 of the variance",
-    "plastic rough.diffuse_reflectance.value": SAME % 4.1,
-    "smoke smoke.sigma_t.data": "0.998 of the variance is in empty voxels, where Mitsuba's replay has no samples and no derivative",
-    **{"metal_in_glass %s" % n: "cost: ours has the derivative by `glass.eta` in the same gradient, for which Mitsuba has none"
-       for n in ("metal.alpha.value", "metal.specular_reflectance.value", "floor.reflectance.value")},
-    **{"principled coat.%s" % n: SAME % 3.2 for n in ("clearcoat_gloss.value", "flatness.value", "roughness.value", "sheen.value",
-                                               "metallic.value", "clearcoat.value", "spec_tint.value", "base_color.value")},
+        "cost: a slab before a picture is little work, and a gradient takes 2.7 images",
+    **{"shading_normals dome.vertex_%s" % n: EDGES for n in ("positions", "normals")},
+    **{"dielectric_rough glass.%s" % n: GLASS
+       for n in ("alpha.value", "specular_transmittance.value", "specular_reflectance.value", "eta")},
+    **{"metal_in_glass %s" % n: METAL for n in ("metal.alpha.value", "metal.specular_reflectance.value", "floor.reflectance.value")},
 }
 
 
@@ -156,27 +146,56 @@ def together_table(now):
     return table(["over alone", "the largest, default", "surely above", "the largest, `independent`", "surely above", "limit"], rows)
 
 
+def cause(key, found):
+    """Cost beside Mitsuba's, what the default's sampler brings, and what is known besides."""
+    default = found[0].figures("variance")[key]["value"]
+    out = ["cost %.2g of Mitsuba's" % (found[0].figures("product")[key]["value"] / default)]
+    independent = found[1].figures("variance").get(key) if len(found) > 1 else None
+    if independent:
+        out.append("variance %.2g of that of `independent`" % (default / independent["value"]))
+    known = CAUSES.get(" ".join(key))
+    return "; ".join(out + [known] if known else out)
+
+
 def worst_table(found):
-    ranked = found[0]
-    products = ranked.figures("product")
-    rows = []
-    for key in sorted(products, key=lambda k: -products[k]["value"])[:WORST]:
-        rows.append(["`%s`, `%s`" % key] + [text(c.figures("product").get(key)) for c in found]
-                    + [text(ranked.figures("variance")[key]), CAUSES.get(" ".join(key), "")])
-    return table(["parameter"] + ["product, " + c.label for c in found] + ["variance, " + ranked.label, "cause"], rows)
+    products = found[0].figures("product")
+    rows = [["`%s`, `%s`" % key] + [text(c.figures("product").get(key)) for c in found] + [cause(key, found)]
+            for key in sorted(products, key=lambda k: -products[k]["value"])[:WORST]]
+    return table(["parameter"] + ["product, " + c.label for c in found] + ["why"], rows)
+
+
+def not_below(found):
+    """Of each comparison the products whose interval is not below 1; then why, where that is known."""
+    known = {}
+    for c in found:
+        wide = {k: f for k, f in c.figures("product").items() if f["interval"][1] >= 1}
+        if wide:
+            names = ["`%s`, `%s` %s" % (*k, text(f)) for k, f in sorted(wide.items(), key=lambda kf: -kf[1]["value"])]
+            yield "* %s: %s." % (c.label, "; ".join(names))
+        else:
+            yield "* %s: none." % c.label
+        for key in wide:
+            known.setdefault(CAUSES.get(" ".join(key)), {})["`%s`, `%s`" % key] = None
+    for why, keys in known.items():
+        if why:
+            yield "* Why %s: %s." % ("; ".join(keys), why)
 
 
 def assets_table(now):
     column = Column("", now, "paddedsobol", "mitsuba, independent", assets=True)
-    return table(["parameter", "variance over Mitsuba's", "product", "cause"],
+    return table(["parameter", "variance over Mitsuba's", "product", "why"],
                  [["`%s`, `%s`" % key, text(column.figures("variance")[key]), text(f), CAUSES.get(" ".join(key), "")]
                   for key, f in column.figures("product").items()])
 
 
 def left_out(found):
-    reasons = {key: row[c.who]["left out"].split(":")[0] for c in found for key, row in c.rows.items()
-               if "left out" in row.get(c.who, {})}
-    return ["* `%s`, `%s`: %s" % (*key, reason) for key, reason in reasons.items()]
+    reasons = {}  # parameter, reason -> comparisons
+    for c in found:
+        for key, row in c.rows.items():
+            if "left out" in row.get(c.who, {}):
+                reasons.setdefault((key, row[c.who]["left out"].split(":")[0]), []).append(c.label)
+    return ["* `%s`, `%s`: %s%s" % (*key, reason, "" if len(labels) == len(found) else " (%s)" % "; ".join(labels))
+            for (key, reason), labels in reasons.items()]
 
 
 def ways_table(now):
@@ -223,17 +242,14 @@ def csv_rows(now, found):
 TITLE = "Variance times cost of gradients, beside Mitsuba 3"
 HEAD = """Ratios of a gradient of the [reference cases](../../tests/reference/README.md), by all of their parameters that both have and get
 right: variance summed over a parameter's entries, user CPU time of the gradient, and their product. Below 1, Backlight is less noisy
-in equal time. Mitsuba 3.9.1 is `prb` or `prbvolpath`, in the same run. Intervals are of 95 %. The native device; *before* is commit
-40b7a397. The scenes have the sampler `independent`; the last columns are ours with `ldsampler`, over Mitsuba's with the scene's own
-and with `ldsampler`. All figures: [variance.csv](variance.csv).
+in equal time. Mitsuba 3.9.1 is `prb` or `prbvolpath`, in the same run. Intervals are of 95 %. The native device, with other work on the
+machine. All figures of this page are of one program, commit ccd871a5, and in [variance.csv](variance.csv).
 
-Of these cases `dielectric_rough` alone has another variance since *before*. The others give the same values but for rounding, so their
-rows are of one run, of *before*; since then they take 0.98 of the time (geometric mean, medians of three; `texture` 0.70). Both renderers
-have one estimator here, detached path replay, so at equal samples from one sampler they have nearly one variance, and what is left is
-time. What `ldsampler` brings, it brings Mitsuba, too: the third column says what a user gains who leaves the scene's sampler, the last
-one what is ours. Columns of `ldsampler` may be of fewer cases, and are of before free flights in media were spread, too. `grad` itself
-takes `paddedsobol` where a scene says `independent`."""
-ASSETS_TEXT = """Scenes of `assets`, and `principled_glass`, with the sampler `independent`: parameters of which both have one mean."""
+* **default over the scene's**: what a user gets by default. The scenes say `independent`. Mitsuba takes that, `grad` takes `paddedsobol` there. The
+  goals are for this column.
+* **both `independent`**: one estimator, detached path replay, and one sampler. So variances are nearly the same, and what is left is time.
+* **default over `ldsampler`**: what is left of the gain for one who gives Mitsuba a sampler that spreads its numbers, too."""
+ASSETS_TEXT = """Scenes of `assets`, and `principled_glass`, the default over the scene's sampler: parameters of which both have one mean."""
 TOGETHER = """Variance of a parameter that is requested with all others, or with one, over that of the parameter alone: reference cases,
 `principled_glass` and `metal_in_glass`. *Surely above*: all of the interval is above the limit."""
 WAYS = """Each over `separate`, `independent`, `uniform`; geometric means over parameters and cases. *dL/dI of an image*: the loss is
@@ -247,7 +263,7 @@ def page(now, found):
     yield from ["```", ""]
     if found:
         yield from [HEAD, "", *mitsuba_table(found), "", "![%s](variance.svg)" % TITLE, "", "## The worst ten", "",
-                    *worst_table(found), ""]
+                    *worst_table(found), "", "Products whose interval is not below 1:", "", *not_below(found), ""]
     assets = assets_table(now)
     if len(assets) > 2:
         yield from ["## Other scenes", "", ASSETS_TEXT, "", *assets, ""]
