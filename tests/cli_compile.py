@@ -103,6 +103,20 @@ def null_device(family):
             "ASAN_OPTIONS": "detect_leaks=0"}  # the driver's own
 
 
+def asks_for_narrow_waves():
+    """RDNA2 runs kernels in waves of 32, which its driver does only if it is asked to; RDNA3 does not."""
+    for family, size in (("navi10", 32), ("navi21", 32), ("navi31", 64), ("navi33", 64), ("gfx1200", 64)):
+        environment = null_device(family)
+        listed = json.loads(run("devices", "--json", environment=environment).stdout)["devices"]
+        found = [device["subgroup_size"] for device in listed if "RADV" in device["name"]]
+        check(found == [size], "subgroups of %s instead of %d on %s" % (found, size, family))
+        of = ("--pass", "primal")
+        as_it_likes = kernels(CORNELL, *of, environment=environment)["primal"]["statistics"]
+        narrow = kernels(CORNELL, *of, environment=dict(environment, RADV_PERFTEST="cswave32"))["primal"]["statistics"]
+        same = as_it_likes["Inverse Throughput"] == narrow["Inverse Throughput"]
+        check(same == (size == 32), "%s: waves of %d are not as asked" % (family, size))
+
+
 def without_device():
     environment = null_device("navi31")
     made = kernels(CORNELL, "--param", COLOUR, environment=environment)
@@ -113,6 +127,7 @@ def without_device():
           ["primal"]["words"] != made["primal"]["words"], "ray queries make no difference")
     other = kernels(CORNELL, "--param", COLOUR, "--pass", "adjoint", environment=null_device("vega20"))
     check(other["adjoint"]["statistics"] != made["adjoint"]["statistics"], "Vega is as RDNA3")
+    asks_for_narrow_waves()
     ir = ("ir", CORNELL, "--pass", "adjoint", "--param", COLOUR, "--optimised")
     check("func" in run(*ir, environment=environment).stdout, "no trace")
     with tempfile.TemporaryDirectory() as folder:

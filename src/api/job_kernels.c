@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* Values of a GPU's lane. Drivers add some for addresses and the like: 168 registers let 6 waves run on a
- * SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md). */
+/* Values of a GPU's lane. Drivers add some for addresses and the like: 192 registers let 5 waves of 32 lanes
+ * run on a SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md). */
 enum { LIVE_MOST = 150 };
 
 const char *bl_optimisation_name(uint32_t k)

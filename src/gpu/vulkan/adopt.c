@@ -191,6 +191,7 @@ static bl_result take_enabled(const bl_vulkan_device_desc *desc, vulkan_candidat
     if (on.ray_query.rayQuery)
         TRY(need_extension(desc, "rayQuery", VK_KHR_RAY_QUERY_EXTENSION_NAME, err));
 #define EXTENSION_NAMED(field, name) .field = named(desc, name),
+    c->asked_subgroup = 0; /* the caller has not been asked to enable it */
     c->extensions = (gpu_extensions){GPU_EXTENSIONS(EXTENSION_NAMED)};
 #undef EXTENSION_NAMED
     gpu_features_describe(c, &on);

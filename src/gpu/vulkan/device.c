@@ -164,12 +164,20 @@ static bl_result build(gpu_device *head, bl_error *err)
     const vulkan_candidate *c = d->candidate = (const vulkan_candidate *)head->candidate;
     gpu_features features;
     gpu_features_choose(c, &features);
-    const char *extensions[GPU_EXTENSIONS_MOST + 1];
+    const char *extensions[GPU_EXTENSIONS_MOST + 2];
     uint32_t extension_count = gpu_extensions_choose(c, extensions);
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
         .pNext = &features.core,
         .pipelineExecutableInfo = VK_TRUE};
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
+        .pNext = &features.core,
+        .subgroupSizeControl = VK_TRUE};
+    if (c->asked_subgroup) {
+        executables.pNext = &control;
+        extensions[extension_count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    }
     if (vulkan_device_tells(d))
         extensions[extension_count++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
     const float priority = 1;
@@ -178,7 +186,7 @@ static bl_result build(gpu_device *head, bl_error *err)
                                      .queueCount = 1,
                                      .pQueuePriorities = &priority};
     VkDeviceCreateInfo create = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                 .pNext = vulkan_device_tells(d) ? (void *)&executables : &features.core,
+                                 .pNext = vulkan_device_tells(d) ? (void *)&executables : executables.pNext,
                                  .queueCreateInfoCount = 1,
                                  .pQueueCreateInfos = &queue,
                                  .enabledExtensionCount = extension_count,

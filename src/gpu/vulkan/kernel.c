@@ -151,10 +151,14 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
     VkShaderModule module;
     GPU_TRY(d, err, CreateShaderModule, d->handle, &module_info, d->allocator, &module);
     gpu_label(d, VK_OBJECT_TYPE_SHADER_MODULE, GPU_HANDLE(module), k->head.label);
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT lanes = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+        .requiredSubgroupSize = d->candidate->asked_subgroup};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .flags = vulkan_device_tells(d) ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = d->candidate->asked_subgroup ? &lanes : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
                   .pName = "main"},

@@ -108,6 +108,33 @@ static void describe_accel(vulkan_candidate *c)
     c->accel_scratch_alignment = accel.minAccelerationStructureScratchOffsetAlignment;
 }
 
+/* RDNA1 and RDNA2 share 512 registers of 64 lanes out to a SIMD. Their drivers run kernels in waves of 64, or
+ * of 32 if they are asked to, and of a kernel with many registers more lanes fit then
+ * (docs/decisions/registers.md). RDNA3 and later, which have no fragment masks, do two operations at a time
+ * in waves of 64, and keep those. */
+static void choose_subgroup(vulkan_candidate *c)
+{
+    enum { NARROW = 32, REGISTERS = 512 };
+    VkPhysicalDeviceShaderCorePropertiesAMD core = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
+    VkPhysicalDeviceSubgroupSizeControlPropertiesEXT sizes = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT, .pNext = &core};
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                       .pNext = &sizes};
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &control};
+    if (!c->extensions.subgroup_size_control || !c->extensions.shader_core_properties ||
+        !c->extensions.shader_fragment_mask)
+        return;
+    c->driver->vk.GetPhysicalDeviceProperties2(c->physical, &all);
+    c->driver->vk.GetPhysicalDeviceFeatures2(c->physical, &features);
+    if (control.subgroupSizeControl && core.vgprsPerSimd == REGISTERS && sizes.minSubgroupSize <= NARROW &&
+        sizes.maxSubgroupSize > NARROW && (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
+        c->asked_subgroup = NARROW, c->head.info.subgroup_size = NARROW;
+}
+
 void gpu_features_describe(vulkan_candidate *c, const gpu_features *f)
 {
     gpu_info *info = &c->head.info;
@@ -196,6 +223,7 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
     info->timestamps = c->timestamp_bits > 0 && c->timestamp_seconds > 0;
     info->signed_zero_inf_nan_preserve = vulkan12.shaderSignedZeroInfNanPreserveFloat32;
     info->validated = driver->validated;
+    choose_subgroup(c);
     gpu_features has;
     gpu_features_query(c, &has);
     gpu_features_describe(c, &has);

@@ -163,7 +163,10 @@ void gpu_driver_close(gpu_driver *driver);
     X(acceleration_structure, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME)                                  \
     X(deferred_host_operations, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME)                              \
     X(ray_query, VK_KHR_RAY_QUERY_EXTENSION_NAME)                                                            \
-    X(pipeline_executable_properties, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)
+    X(pipeline_executable_properties, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)                  \
+    X(subgroup_size_control, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)                                    \
+    X(shader_core_properties, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME)                                  \
+    X(shader_fragment_mask, VK_AMD_SHADER_FRAGMENT_MASK_EXTENSION_NAME)
 
 typedef struct gpu_extensions {
 #define GPU_EXTENSION_FIELD(field, name) bool field;
@@ -193,6 +196,8 @@ typedef struct vulkan_candidate {
     uint32_t accel_scratch_alignment;
     gpu_extensions extensions;
     bool executables; /* the driver tells about pipelines that it has compiled */
+    uint32_t
+        asked_subgroup; /* kernels ask for subgroups of so many lanes; 0: they take the driver's choice */
 } vulkan_candidate;
 
 /* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
