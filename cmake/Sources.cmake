@@ -174,6 +174,7 @@ set(render_sources
     src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
     src/render/integrator/walk/primary_samples.c
+    src/render/integrator/walk/checkpoints.c
     src/render/integrator/walk/kept_rows.c
     src/render/integrator/walk/radiance_sums.c
     src/render/integrator/walk/throughput.c

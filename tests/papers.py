@@ -12,7 +12,7 @@ import xml.etree.ElementTree as xml
 
 ROOT = os.environ["BL_SOURCE_DIR"]
 CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 4, "height_behind_glass": 4, "normal_variance": 2,
-          "attached_means": 2, "radiance_field": 9, "chain_length": 4, "regularization": 2,
+          "attached_means": 2, "radiance_field": 9, "chain_length": 5, "regularization": 2,
           "roughness_signs": 6, "depth_in_media": 3, "phases": 5, "samples": 8,
           "smoke_methods": 3, "crossed_polarizers": 2, "prism": 2, "caustic_design": 4, "grin_design": 2, "grin_lenses": 2,
           "metropolis": 12, "fit_samples": 80, "metamerism": 2, "mode_cost": 3,

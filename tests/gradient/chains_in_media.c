@@ -13,9 +13,12 @@
 #include <cmocka.h>
 
 #include "support/path_agreement.h"
+#include "support/sample_check.h"
 #include "support/todays_tests.h"
 
-enum { DEPTH = 4, SAMPLES = 200 };
+#include <string.h>
+
+enum { DEPTH = 4, SAMPLES = 200, LONG_DEPTH = 40, LONG_SAMPLES = 20 };
 static char *folder;
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
@@ -150,10 +153,45 @@ static void again(void **state)
                                             .walks_again = true});
 }
 
+/* Chains of many more vertices than there are places to keep (integrator/walk/checkpoints.h), against forward
+ * mode, which goes in the order of the path. */
+static void long_chains(void **state)
+{
+    (void)state;
+    const scene_case c = {
+        .name = "a room of mirrors around fog",
+        .body = METAL FOG("") "<shape type='cube'><boolean name='flip_normals' value='true'/>" TO_WORLD(
+            "<scale value='3.1,3,2.9'/>")
+            REF("tiles") "<emitter type='area'>" BITMAP("radiance", "texture.pfm") "</emitter>" END BOX(
+                HOLLOW INSIDE("fog")),
+        .volumetric = true,
+        .parameters = {"tiles.normalmap.data", "metal.k.value", "fog.sigma_t.value.value"},
+    };
+    arena a = {0};
+    uint32_t random = 11, compared = 0;
+    double kept[SAMPLE_CHECK_ELEMENTS];
+    sample_check s = {.scene = &c, .variant = "long chains"};
+    scene_eval *e =
+        scene_eval_create(scene_case_xml(&a, &c, LONG_DEPTH, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), folder,
+                          c.parameters, scene_case_parameter_count(&c));
+    sample_check_begin(&s, e, &random);
+    for (uint32_t k = 0; k < LONG_SAMPLES; k++) {
+        scene_eval_at at = sample_check_draw(&random, true);
+        sample_check_run_clean(&s, RENDER_GRADIENT, at);
+        memcpy(kept, e->gradient, s.elements * sizeof *kept);
+        sample_check_forward(&s, at, kept);
+        compared += sample_check_largest(&s, kept) > 0;
+    }
+    print_message("%u of %u samples\n", compared, LONG_SAMPLES);
+    assert_true(compared > LONG_SAMPLES / 2);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[2 * COUNT];
+    struct CMUnitTest tests[2 * COUNT + 1];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -162,7 +200,8 @@ int main(void)
         tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, scene};
         tests[COUNT + i] = (struct CMUnitTest){"again", again, NULL, NULL, scene};
     }
-    const size_t chosen = todays_tests(tests, 2 * COUNT, 3);
+    tests[2 * COUNT] = (struct CMUnitTest)cmocka_unit_test(long_chains);
+    const size_t chosen = todays_tests(tests, 2 * COUNT + 1, 3);
     int failed = _cmocka_run_group_tests("chains_in_media", tests, chosen, NULL, NULL);
     scene_files_remove(folder);
     return failed;

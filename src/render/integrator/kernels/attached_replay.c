@@ -12,11 +12,11 @@
  *   BACK   then visits the vertex before it again and backpropagates that, and so on to the first. The light
  *          of each vertex is added to L again, so that L is what comes after the vertex that is next.
  *
- * The position before each of the chain's first vertices is kept, and BACK begins there. To a later vertex
- * the lane walks from the last position that is kept. Where the path goes on after the chain, position and L
- * are kept, too. A chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m vertices more cost
- * m (m + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. attached_inversion.c
- * has the other order, which is linear in n.
+ * Some positions on the chain are kept (walk/checkpoints.h), and BACK walks to the vertex from the nearest
+ * one before it. Where the path goes on after the chain, position and L are kept, too. A chain of
+ * n <= CHECKPOINTS + 1 vertices costs 2 n - 1 visits in phase 1, and one of 64 vertices 3.3 n. Memory is
+ * constant, and nothing is divided by a Jacobian. attached_inversion.c has the other order, which is linear
+ * in n.
  *
  * Where walk.walks_again, nothing is kept: positions that are kept in the order of a chain are an array that
  * a GPU has in slow memory (docs/decisions/registers.md). To every vertex the lane walks from the chain's
@@ -35,9 +35,8 @@
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK, CHAIN_ON };
 
-/* Rows of chain_make_rows: KEPT for the chain's second and later vertices, one for what comes after the
- * chain. */
-enum { KEPT = 4, BEHIND = KEPT, ROWS };
+/* Rows of chain_make_rows: those of the checkpoints, one for what comes after the chain. */
+enum { BEHIND = CHECKPOINTS, ROWS };
 
 /* ---- state ---- */
 
@@ -46,6 +45,8 @@ void state_chain(walk *w, loop_state *s, replay_chain *c)
     state_position(w, s, &c->from);
     state_throughput(w, s, &c->b);
     state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
+    if (!w->walks_again)
+        state_checkpoints(s, &c->kept);
     if (w->motion->chains)
         state_refs(s, c->ray, ray_width(w));
     for (int k = 0; k < 4 && w->polarized; k++)
@@ -65,6 +66,7 @@ replay_chain chain_none(walk *w)
         .ended = no,
         .left = no,
         .light = {dark, dark, dark, dark},
+        .kept = checkpoints_none(t),
     };
     for (uint32_t k = 0; k < RAY_MOST; k++)
         c.ray[k] = zero;
@@ -83,6 +85,8 @@ static void begin_here(walk *w, replay_state *p, ir_ref when)
     replay_chain *c = &p->chain;
     c->from = position_select(w, when, p->at, c->from);
     c->b = throughput_select(w, when, &p->b, &c->b);
+    if (!w->walks_again)
+        checkpoints_clear(&w->t, &c->kept, when);
 }
 
 ir_ref chain_fresh(walk *w, const replay_state *p)
@@ -126,6 +130,18 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
     state_end(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
     sums_set(t, &p->sums, behind, &sums);
+}
+
+/* Before vertex `number` in phase 1: keeps its place where that is asked for. */
+static void keep_place(walk *w, replay_state *p, ir_ref number)
+{
+    ir_func *f = w->t.f;
+    ir_ref first = walk_order(w, &p->chain.from), row;
+    ir_ref keeps = checkpoints_keep(&w->t, &p->chain.kept, p->phase, ir_sub(f, number, first),
+                                    is(w, p, CHAIN_BACK), ir_sub(f, p->chain.target, first), &row);
+    loop_state here = {0};
+    state_row(w, &here, &p->at, &p->b, &p->sums);
+    rows_keep(&w->t, p->rows, keeps, row, &here);
 }
 
 /* ---- one vertex ---- */
@@ -181,9 +197,10 @@ static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref 
     if (w->walks_again)
         c->mode = ir_select(f, goes_on, t_u32(t, CHAIN_ON), c->mode);
     c->target = ir_select(f, turns_back, ir_sub(f, number, t_u32(t, 1)), c->target);
-    ir_ref order = ir_sub(f, c->target, walk_order(w, &c->from)),
-           to_first = w->walks_again ? turns_back : ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
-    ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
+    ir_ref kept = w->walks_again ? t_u32(t, CHECKPOINTS)
+                                 : checkpoints_turn(t, &c->kept, turns_back,
+                                                    ir_sub(f, c->target, walk_order(w, &c->from)));
+    ir_ref to_first = ir_and(f, turns_back, ir_eq(f, kept, t_u32(t, CHECKPOINTS)));
     go_to(w, p, ir_or(f, goes_on, ir_and(f, turns_back, ir_not(f, to_first))),
           ir_select(f, goes_on, t_u32(t, BEHIND), kept));
     p->at = position_select(w, to_first, c->from, p->at);
@@ -313,14 +330,10 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref number = walk_order(w, &p->at), hash = p->hash, seen = p->seen,
-           row = ir_sub(f, ir_sub(f, number, walk_order(w, &p->chain.from)), t_u32(t, 1));
-    loop_state here = {0}, there = {0};
-    state_row(w, &here, &p->at, &p->b, &p->sums);
-    ir_ref forth = is(w, p, CHAIN_FORTH);
+    ir_ref number = walk_order(w, &p->at), hash = p->hash, seen = p->seen, forth = is(w, p, CHAIN_FORTH);
+    loop_state there = {0};
     if (!w->walks_again)
-        rows_keep(t, p->rows, ir_and(f, ir_and(f, p->phase, forth), ir_lt(f, row, t_u32(t, KEPT))), row,
-                  &here);
+        keep_place(w, p, number);
     if (w->volumetric)
         transmittance_recall(w, p->lane, &p->at, p->phase), hit_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);

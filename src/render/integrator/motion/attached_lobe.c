@@ -20,9 +20,8 @@
  * give noise to every parameter on which a probability depends, such as the weight of a coat.
  *
  * Lobes whose roughness is at most render_scene.attach_below are attached, but at most look_ahead of them in
- * a chain, since the number of visits grows like the square of a long chain's length
- * (kernels/attached_replay.c). All other lobes are detached, and cut the chain
- * (docs/theory/attached_replay.md, Rough lobes). */
+ * a chain, since long chains are visited more often (kernels/attached_replay.c). All other lobes are
+ * detached, and cut the chain (docs/theory/attached_replay.md, Rough lobes). */
 #include "render/integrator/motion/attached_vertex.h"
 #include "render/integrator/motion/shifted.h"
 

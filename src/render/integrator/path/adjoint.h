@@ -4,6 +4,7 @@
 #define BL_RENDER_ADJOINT_H
 
 #include "render/integrator/path/path.h"
+#include "render/integrator/walk/checkpoints.h"
 #include "render/integrator/walk/kept_rows.h"
 #include "render/integrator/walk/radiance_sums.h"
 
@@ -13,6 +14,7 @@ typedef struct replay_chain {
     throughput b;       /* the throughput at that position */
     ir_ref mode;        /* u32: enum chain_mode */
     ir_ref target;      /* u32: number of the vertex whose turn it is */
+    checkpoints kept;   /* numbers count from the stretch's first vertex */
     ir_ref ended, left; /* bool: the path ends with the stretch; some of L was left when the stretch ended */
     ir_ref ray[RAY_MOST]; /* where walk.motion->chains, adjoint of the ray that leads to the vertex after
                              `target`: o, d and, where walk.attaches, pdf */
