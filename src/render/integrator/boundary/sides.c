@@ -57,7 +57,9 @@ static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
                                       : ir_select(f, mesh, b->offset, ir_min(f, least, b->offset));
 }
 
-/* The position of a path that begins with the ray from a point past one side of the edge. */
+/* The position of a path that begins with the ray from a point past one side of the edge. A side that ends at
+ * the edge has all of the light that the surface there sends: from a point of that light the edge hides
+ * nothing, so light sampling finds no jump. */
 static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
                               bool outer)
 {
@@ -65,6 +67,7 @@ static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const
     walk_position r = *at;
     vec3 past = outer ? boundary_beside(w, b) : v3_sub(t, b->p, v3_scale(t, b->n, inside_of(w, b, from)));
     r.scattered = from;
+    r.delta = outer ? ir_or(t->f, at->delta, ir_not(t->f, b->closed)) : ir_bool(t->f, true);
     r.o = from, r.d = v3_normalize(t, v3_sub(t, past, from));
     r.tmax = ir_select(t->f, b->there, at->tmax, t_f32(t, -1));
     return r;
