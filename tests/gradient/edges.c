@@ -47,14 +47,6 @@ static char *folder;
     "<emitter type='directional'><vector name='direction' x='-1' y='.3' z='-.6'/><rgb name='irradiance' "    \
     "value='3'/></emitter>"
 
-/* From what it lights, its own edges are seen. */
-#define MESH_LAMP                                                                                            \
-    "<shape type='cube' id='it'>" AT(                                                                        \
-        "<scale value='.4,.3,.1'/><rotate x='1' angle='20'/><rotate y='1' angle='-25'/>"                     \
-        "<translate value='.3,.1,2.8'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf>"  \
-                                          "<emitter type='area'><rgb name='radiance' value='10'/></emitter>" \
-                                          "</shape>"
-
 static const edge_case cases[] = {
     {"seen: normals of a coarse mesh turn away, as its vertices move",
      "2",

@@ -67,6 +67,13 @@ int edge_cases_run(const char *name, const edge_case_in *cases, uint32_t count);
             "<translate value='" at                                                                          \
             "'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf>"                         \
                    "<emitter type='area'><rgb name='radiance' value='10'/></emitter></shape>"
+/* From what it lights, its own edges are seen. */
+#define MESH_LAMP                                                                                            \
+    "<shape type='cube' id='it'>" AT(                                                                        \
+        "<scale value='.4,.3,.1'/><rotate x='1' angle='20'/><rotate y='1' angle='-25'/>"                     \
+        "<translate value='.3,.1,2.8'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf>"  \
+                                          "<emitter type='area'><rgb name='radiance' value='10'/></emitter>" \
+                                          "</shape>"
 #define SKY "<emitter type='constant'><rgb name='radiance' value='.5'/></emitter>"
 #define BULB                                                                                                 \
     "<emitter type='point' id='bulb'><point name='position' value='.9,1.8,3.1'/>"                            \

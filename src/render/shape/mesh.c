@@ -367,9 +367,13 @@ static face_point point_of(tracer *t, ir_ref data, vec2 b)
     return (face_point){.data = data, .weight = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
 }
 
+/* A ray along the face would meet it anywhere. It is turned to the face's normal, so that nothing is divided
+ * by its cosine: from there the face sends no light. */
 static void triangle_slide(tracer *t, ir_ref data, ir_ref number, vec3 o, vec3 d, interaction *si)
 {
     triangle at = moved_triangle(t, data, number);
+    vec3 n = v3_normalize(t, v3_cross(t, v3_detach(t, at.e1), v3_detach(t, at.e2)));
+    d = v3_select(t, ir_gt(t->f, ir_abs(t->f, v3_dot(t, d, n)), t_f32(t, 1e-6f)), d, n);
     vec2 b = si->b = ray_coordinates(t, o, d, &at);
     face_point point = point_of(t, data, b);
     point.face = number;
