@@ -12,6 +12,18 @@
  * run on a SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md). */
 enum { LIVE_MOST = 150 };
 
+/* Paths of at most so many segments have chains short enough to be walked to again instead of kept: a chain
+ * of 16 vertices then has 4.4 times the visits, and a visit takes a third to a fifth of the time, by RADV's
+ * estimate (docs/decisions/registers.md). */
+enum { WALKED_AGAIN_MOST = 16 };
+
+static bool walks_again(const bl_job *job)
+{
+    const int32_t depth = job->scene->max_depth;
+    return depth >= 0 && depth <= WALKED_AGAIN_MOST &&
+           !gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
+}
+
 const char *bl_optimisation_name(uint32_t k)
 {
     if (k < OPT_SWITCH_COUNT)
@@ -50,7 +62,7 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
     render_trace_options o = {
         .no_next_event = job->testing.no_next_event,
         .fixed_point = job->fixed_point,
-        .walks_again = !gpu_is_processor(gpu_device_info(job->device->gpu)->kind),
+        .walks_again = walks_again(job),
     };
     return render_trace(job->plan, pass, &o, out, err);
 }

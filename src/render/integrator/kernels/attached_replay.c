@@ -18,9 +18,9 @@
  * constant, and nothing is divided by a Jacobian. attached_inversion.c has the other order, which is linear
  * in n.
  *
- * Where walk.walks_again, nothing is kept: positions that are kept in the order of a chain are an array that
- * a GPU has in slow memory (docs/decisions/registers.md). To every vertex the lane walks from the chain's
- * first one, and where the path goes on it
+ * Where walk.walks_again (short paths on GPUs), nothing is kept: positions that are kept in the order of a
+ * chain are an array that a GPU has in slow memory (docs/decisions/registers.md). To every vertex the lane
+ * walks from the chain's first one, and where the path goes on it
  *
  *   ON     walks forth once more, from the first vertex to what comes after the last.
  *
