@@ -254,6 +254,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
                             job->testing.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
+    job->plan->cut_at_calls = job->desc.wavefront == BL_WAVEFRONT_TARGET;
     job->plan->doubles = job->desc.precision == BL_PRECISION_DOUBLE;
     job->plan->drt = wants_detours(job, fit != NULL);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "api/job_kernels.h"
+#include "spirv_gen/opt/cut.h"
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 #include "support/todays_share.h"
@@ -154,6 +156,40 @@ static void scenes(void **state)
     assert_true(number >= 2);
 }
 
+/* By target a walk is cut where it calls its materials. In branches these calls could not be kernels of
+ * their own. */
+static void materials_have_kernels_of_their_own(void **state)
+{
+    (void)state;
+    static const render_pass passes[] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT};
+    arena a = {0};
+    const scene_case *c = scene_case_next(NULL);
+    while (strcmp(c->name, "plastic, rough glass and a pane") != 0)
+        c = scene_case_next(c);
+    bl_scene *scene = scene_device_load(&device, scene_case_xml(&a, c, DEPTH, WIDTH, HEIGHT), folder);
+    bl_job *job = make_job(scene, c, BL_WAVEFRONT_TARGET);
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+        bl_error err = {0};
+        bl_kernel_info took = {0};
+        ir_module *trace, *simple;
+        opt_cut cut;
+        const opt_cut_options by_target = {.uniforms = UNIFORM_COUNT, .by_target = true};
+        assert_int_equal(job_trace_timed(job, passes[k], &trace, &took, &err), BL_OK);
+        const opt_options simplify = job_lowering(job, passes[k], X86_NONE);
+        assert_int_equal(opt_simplify(trace, &simplify, &simple, &err), BL_OK);
+        assert_int_equal(opt_cut_walk(simple, &by_target, &cut, &err), BL_OK);
+        print_message("%s: %u groups of calls, of at most %u targets\n", render_passes[passes[k]].name,
+                      cut.groups, cut.targets);
+        assert_true(cut.groups > 0 && job->plan->bsdfs.count > 2 && cut.targets >= job->plan->bsdfs.count);
+        opt_cut_free(&cut);
+        ir_module_destroy(simple);
+        ir_module_destroy(trace);
+    }
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+    arena_free(&a);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -211,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenes),
+        cmocka_unit_test(materials_have_kernels_of_their_own),
         cmocka_unit_test(refusals),
         cmocka_unit_test(memory),
     };

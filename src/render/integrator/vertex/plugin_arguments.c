@@ -50,7 +50,7 @@ bool walk_spares(const walk *w)
     bool moves = plan_attaches_paths(p) || plan_moves_segments(p) || p->moves || w->polarized;
     bool image = w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE || w->pass == RENDER_GUIDE_LEARN;
     bool replay = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
-    return !moves && (image || (replay && p->scene->method == METHOD_REPLAY));
+    return !moves && !p->cut_at_calls && (image || (replay && p->scene->method == METHOD_REPLAY));
 }
 
 void walk_end_branch(walk *w, ir_ref branch, ir_ref *values, uint32_t count)

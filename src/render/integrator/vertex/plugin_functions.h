@@ -46,8 +46,9 @@ void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, co
 
 /* Calls that the vertex of a walk leaves out where nobody needs their results. Devices then skip a call that
  * no lane needs, and lanes that do not need it read nothing. `walk_spares` is false where derivatives may run
- * in all lanes, and want all results: where parameters move what the path meets, and in passes that check.
- * Both kernels of path replay find the same, so that a path's hash is the same in both. */
+ * in all lanes, and want all results: where parameters move what the path meets, and in passes that check;
+ * and where walks are cut at calls, which cannot be inside of branches. Both kernels of path replay find the
+ * same, so that a path's hash is the same in both. */
 bool walk_spares(const walk *w);
 /* Ends a branch of ir_if that has no other side. Outside of it these values are 0. */
 void walk_end_branch(walk *w, ir_ref branch, ir_ref *values, uint32_t count);
