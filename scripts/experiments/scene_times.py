@@ -43,7 +43,7 @@ def by_backlight(scene, device, rest, depth, spp, side_is, image):
     for _ in range(report.TIMES):
         first.append(once(spp, "--no-cache")[1])
         said, few = once(spp)
-        each.append((once(9 * spp)[1] - few) / 8)
+        each.append(max(once(9 * spp)[1] - few, 1e-6) / 8)
     once(spp)
     return report.Measured.of(each), report.Measured.of(first), said["device_bytes"] / 2**20
 
