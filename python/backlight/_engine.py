@@ -32,8 +32,7 @@ class Engine:
                  shape: tuple[int, int, int], options: Mapping[str, Any]) -> None:
         known = job_options(options)
         self.core = _core.Job(device, scene, names, known)
-        self.doubles = known["precision"] == CHOICES["precision"].index("double")
-        self.dtype = np.float64 if self.doubles else np.float32
+        self.dtype = np.float64 if known["precision"] == CHOICES["precision"].index("double") else np.float32
         self.scene, self.indices, self.names, self.shape = scene, indices, names, shape
         self.shapes = [tuple(scene.parameter(index)["shape"]) for index in indices]
         self.lock = threading.RLock()  # between bringing values and using them
@@ -75,7 +74,7 @@ class Engine:
         return [self._read_gradient(k, shape) for k, shape in enumerate(self.shapes)], stats
 
     def _read_gradient(self, k: int, shape: tuple[int, ...]) -> np.ndarray:
-        if self.doubles:
+        if self.dtype is np.float64:
             doubles = np.empty(shape, dtype=np.float64)
             self.core.read_gradient_doubles(k, doubles)
             return doubles

@@ -137,7 +137,7 @@ typedef struct plan {
     bool remembers_hits; /* rays cost more than memory: what they meet is noted (plan_hit_words); set before
                             tracing */
     bool cut_at_calls;   /* walks are cut into kernels at their calls (spirv_gen/opt/cut.c), so that none is
-                            inside of a   branch; set before tracing */
+                            inside of a branch; set before tracing */
     bool lists_lanes;    /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
                             before tracing */
     /* The pixels of a pass are so many listed ones, in place of those of the film; 0: they are the film's.

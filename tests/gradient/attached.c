@@ -205,19 +205,8 @@ static const struct attached_case {
      0},
 };
 
-static void agree(void **state)
+static void expect(const struct attached_case *a, bool walks_again)
 {
-    const struct attached_case *a = *state;
-    scene_case c = a->scene;
-    c.integrator = ATTACHED("");
-    path_agreement_expect(&(path_agreement){
-        .scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = a->slack, .dark = true});
-}
-
-/* Without positions that are kept along a chain, as on GPUs. */
-static void again(void **state)
-{
-    const struct attached_case *a = *state;
     scene_case c = a->scene;
     c.integrator = ATTACHED("");
     path_agreement_expect(&(path_agreement){.scene = &c,
@@ -226,8 +215,12 @@ static void again(void **state)
                                             .samples = SAMPLES,
                                             .slack = a->slack,
                                             .dark = true,
-                                            .walks_again = true});
+                                            .walks_again = walks_again});
 }
+
+static void agree(void **state) { expect(*state, false); }
+/* Without positions that are kept along a chain, as on GPUs. */
+static void again(void **state) { expect(*state, true); }
 
 /* The other order (integrator/kernels/attached_inversion.c). */
 static void inverted_is_unrolled(void **state)

@@ -133,38 +133,21 @@ static const scene_case cases[] = {
      .parameters = {"eye.translation", "eye.x_fov", "glass.eta"}},
 };
 
-static void agree(void **state)
+static void expect(const scene_case *scene, int depth, bool walks_again)
 {
-    path_agreement_expect(&(path_agreement){
-        .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
-}
-
-static void again(void **state)
-{
-    path_agreement_expect(&(path_agreement){.scene = *state,
+    path_agreement_expect(&(path_agreement){.scene = scene,
                                             .folder = folder,
-                                            .depth = DEPTH,
+                                            .depth = depth,
                                             .samples = SAMPLES,
                                             .dark = true,
-                                            .walks_again = true});
+                                            .walks_again = walks_again});
 }
 
+static void agree(void **state) { expect(*state, DEPTH, false); }
+static void again(void **state) { expect(*state, DEPTH, true); }
 /* Chains of more vertices than the places that are kept (integrator/kernels/attached_replay.c). */
-static void long_chains(void **state)
-{
-    path_agreement_expect(&(path_agreement){
-        .scene = *state, .folder = folder, .depth = LONG_DEPTH, .samples = SAMPLES, .dark = true});
-}
-
-static void long_chains_again(void **state)
-{
-    path_agreement_expect(&(path_agreement){.scene = *state,
-                                            .folder = folder,
-                                            .depth = LONG_DEPTH,
-                                            .samples = SAMPLES,
-                                            .dark = true,
-                                            .walks_again = true});
-}
+static void long_chains(void **state) { expect(*state, LONG_DEPTH, false); }
+static void long_chains_again(void **state) { expect(*state, LONG_DEPTH, true); }
 
 /* ---- Jacobians ---- */
 

@@ -132,26 +132,21 @@ static const scene_case cases[] = {
      .parameters = {"eye.translation", "eye.x_fov", "glass.eta"}},
 };
 
-static void agree(void **state)
+static void expect(const scene_case *scene, bool walks_again)
 {
-    scene_case c = *(const scene_case *)*state;
-    c.volumetric = true;
-    path_agreement_expect(
-        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
-}
-
-/* Without positions that are kept along a chain, as on GPUs. */
-static void again(void **state)
-{
-    scene_case c = *(const scene_case *)*state;
+    scene_case c = *scene;
     c.volumetric = true;
     path_agreement_expect(&(path_agreement){.scene = &c,
                                             .folder = folder,
                                             .depth = DEPTH,
                                             .samples = SAMPLES,
                                             .dark = true,
-                                            .walks_again = true});
+                                            .walks_again = walks_again});
 }
+
+static void agree(void **state) { expect(*state, false); }
+/* Without positions that are kept along a chain, as on GPUs. */
+static void again(void **state) { expect(*state, true); }
 
 /* Chains of many more vertices than there are places to keep (integrator/walk/checkpoints.h), against forward
  * mode, which goes in the order of the path. */

@@ -166,27 +166,30 @@ static bl_result build(gpu_device *head, bl_error *err)
     gpu_features_choose(c, &features);
     const char *extensions[GPU_EXTENSIONS_MOST + 2];
     uint32_t extension_count = gpu_extensions_choose(c, extensions);
-    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
-        .pNext = &features.core,
-        .pipelineExecutableInfo = VK_TRUE};
+    void *chain = &features.core;
     VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
-        .pNext = &features.core,
+        .pNext = chain,
         .subgroupSizeControl = VK_TRUE};
     if (c->asked_subgroup) {
-        executables.pNext = &control;
+        chain = &control;
         extensions[extension_count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
     }
-    if (vulkan_device_tells(d))
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+        .pNext = chain,
+        .pipelineExecutableInfo = VK_TRUE};
+    if (vulkan_device_tells(d)) {
+        chain = &executables;
         extensions[extension_count++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
+    }
     const float priority = 1;
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = c->queue_family,
                                      .queueCount = 1,
                                      .pQueuePriorities = &priority};
     VkDeviceCreateInfo create = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                 .pNext = vulkan_device_tells(d) ? (void *)&executables : executables.pNext,
+                                 .pNext = chain,
                                  .queueCreateInfoCount = 1,
                                  .pQueueCreateInfos = &queue,
                                  .enabledExtensionCount = extension_count,

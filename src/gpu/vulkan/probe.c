@@ -132,12 +132,13 @@ static void choose_subgroup(vulkan_candidate *c)
     c->driver->vk.GetPhysicalDeviceFeatures2(c->physical, &features);
     if (control.subgroupSizeControl && core.vgprsPerSimd == REGISTERS && sizes.minSubgroupSize <= NARROW &&
         sizes.maxSubgroupSize > NARROW && (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
-        c->asked_subgroup = NARROW, c->head.info.subgroup_size = NARROW;
+        c->asked_subgroup = NARROW;
 }
 
 void gpu_features_describe(vulkan_candidate *c, const gpu_features *f)
 {
     gpu_info *info = &c->head.info;
+    info->subgroup_size = c->asked_subgroup ? c->asked_subgroup : c->driver_subgroup;
     info->int64 = f->core.features.shaderInt64;
     info->float64 = f->core.features.shaderFloat64;
     info->float_atomics = f->atomic_float.shaderBufferFloat32AtomicAdd;
@@ -214,7 +215,7 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
     /* Mesa's drivers call what stands in for a device so: "Null hardware (RADV NAVI31)". */
     info->null_hardware = strncmp(properties.deviceName, "Null hardware", 13) == 0;
     info->api_version = properties.apiVersion;
-    info->subgroup_size = vulkan11.subgroupSize;
+    c->driver_subgroup = vulkan11.subgroupSize;
     info->max_buffer_range = limits->maxStorageBufferRange;
     info->max_allocation = largest_allocation(
         driver, physical, smaller(vulkan11.maxMemoryAllocationSize, maintenance4.maxBufferSize));

@@ -195,9 +195,9 @@ typedef struct vulkan_candidate {
     uint64_t buffer_alignment; /* of offsets of bindings */
     uint32_t accel_scratch_alignment;
     gpu_extensions extensions;
-    bool executables; /* the driver tells about pipelines that it has compiled */
-    uint32_t
-        asked_subgroup; /* kernels ask for subgroups of so many lanes; 0: they take the driver's choice */
+    bool executables;         /* the driver tells about pipelines that it has compiled */
+    uint32_t driver_subgroup; /* lanes of a subgroup, as the driver likes */
+    uint32_t asked_subgroup;  /* kernels ask for so many; 0: they take the driver's choice */
 } vulkan_candidate;
 
 /* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */

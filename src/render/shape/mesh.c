@@ -367,8 +367,8 @@ static face_point point_of(tracer *t, ir_ref data, vec2 b)
     return (face_point){.data = data, .weight = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
 }
 
-/* A ray along the face would meet it anywhere. It is turned to the face's normal, so that nothing is divided
- * by its cosine: from there the face sends no light. */
+/* In a direction along the face, where its cosine is 0, it sends no light, and no derivative counts. There
+ * the face's normal stands in for the direction, so that nothing is divided by that cosine. */
 static void triangle_slide(tracer *t, ir_ref data, ir_ref number, vec3 o, vec3 d, interaction *si)
 {
     triangle at = moved_triangle(t, data, number);

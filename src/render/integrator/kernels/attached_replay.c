@@ -106,12 +106,12 @@ static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b
 
 kept_rows chain_make_rows(walk *w)
 {
+    if (w->walks_again)
+        return (kept_rows){0};
     walk_position at = walk_before(w, t_u32(&w->t, 0));
     throughput b = throughput_start(w);
     replay_sums sums = sums_start(&w->t);
     loop_state row = {0};
-    if (w->walks_again)
-        return (kept_rows){0};
     state_row(w, &row, &at, &b, &sums);
     return rows_make(w->t.f, &row, ROWS);
 }

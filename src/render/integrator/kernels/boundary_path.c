@@ -8,8 +8,8 @@
  *
  * v is the motion of the edge relative to the ray from x to what is seen on that side. Of the light that the
  * ray past the edge finds at its first hit, this pass has the share of the material's sampling at x, and
- * boundary_lit.c or boundary_shaft.c, which sample lights, the rest; in media it has all. So it has of a lamp
- * whose own edge this is. */
+ * boundary_lit.c or boundary_shaft.c, which sample lights, the rest; in media it has all. Past an edge of a
+ * lamp it has all of that lamp's light (boundary/sides.c). */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
