@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Line plots as SVG, of curves in panels side by side."""
+"""Line plots as SVG, of curves in panels side by side, in as many rows as it takes."""
 import math
 
-COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000", "#999933"]
+COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000", "#999933", "#ee7733", "#882255"]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 306, 66, 18, 28, 66
+NAMES, ROWS = 13, 2  # height of a row of names; for so many HEIGHT has room
+COLUMNS = 4
 
 
 class Axis:
@@ -63,7 +65,8 @@ def errors(curve, x, y):
 
 
 def panel(left, p):
-    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)]."""
+    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)]. Returns its elements, and
+    how many rows its names take."""
     p = {**p, "curves": {name: [with_error(q) for q in c] for name, c in p["curves"].items()}}
     points = [q for c in p["curves"].values() for q in c]
     x = Axis(p["x"], [q[0] for q in points], p.get("log_x"), left + LEFT, left + WIDTH - RIGHT)
@@ -88,15 +91,18 @@ def panel(left, p):
         out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour)
                 for line in lines(curve, x, y)]
         out += ['<path d="%s" stroke="%s"/>' % (bars, colour) for bars in [errors(curve, x, y)] if bars]
-        out.append(text(along, HEIGHT - BOTTOM + 47 + 13 * row, name, "start", colour))
+        out.append(text(along, HEIGHT - BOTTOM + 47 + NAMES * row, name, "start", colour))
         along += 16 + width
-    return out
+    return out, row + 1
 
 
 def svg(panels):
+    drawn = [panel(k * WIDTH, p) for k, p in enumerate(panels)]
+    height = HEIGHT + NAMES * max(0, max(rows for _, rows in drawn) - ROWS)
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" '
-           'font-size="11">' % (WIDTH * len(panels), HEIGHT),
+           'font-size="11">' % (WIDTH * min(len(panels), COLUMNS), height * math.ceil(len(panels) / COLUMNS)),
            '<rect width="100%" height="100%" fill="#fff"/>']
-    for k, p in enumerate(panels):
-        out += panel(k * WIDTH, p)
+    for k, (elements, _) in enumerate(drawn):
+        row = k // COLUMNS
+        out += ['<g transform="translate(%d %d)">' % (-row * COLUMNS * WIDTH, row * height), *elements, "</g>"] if row else elements
     return "\n".join(out + ["</svg>", ""])
