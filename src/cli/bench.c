@@ -485,7 +485,7 @@ static int open_and_work(cli_session *session, const arguments *args)
         .rounds = args->rounds ? args->rounds : DEFAULT_ROUNDS,
         .spp = args->common.spp ? args->common.spp : session->info.spp,
         .cores = (double)sysconf(_SC_NPROCESSORS_ONLN),
-        .on_cpu = !strcmp(kind, "swiftshader") || !strcmp(kind, "lavapipe"),
+        .on_cpu = !strcmp(kind, "native") || !strcmp(kind, "swiftshader") || !strcmp(kind, "lavapipe"),
     };
     b.spp_grad = args->common.spp_grad ? args->common.spp_grad : b.spp;
     if (b.rounds > ROUNDS_MOST)
