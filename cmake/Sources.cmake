@@ -412,6 +412,7 @@ set(cli_sources
     src/cli/check_report.c
     src/cli/compile.c
     src/cli/design.c
+    src/cli/design_checkpoint.c
     src/cli/design_job.c
     src/cli/design_picture.c
     src/cli/design_scene.c
@@ -419,7 +420,6 @@ set(cli_sources
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_charts.c
-    src/cli/fit_folder.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
     src/cli/fit_job_groups.c
@@ -429,6 +429,7 @@ set(cli_sources
     src/cli/fit_log.c
     src/cli/fit_loss.c
     src/cli/fit_noise.c
+    src/cli/fit_paths.c
     src/cli/fit_pictures.c
     src/cli/fit_quality.c
     src/cli/fit_report.c
@@ -469,5 +470,7 @@ set(cli_sources
     src/cli/render.c
     src/cli/render_passes.c
     src/cli/session.c
-    src/cli/tonemap.c)
+    src/cli/tonemap.c
+    src/cli/work_folder.c
+    src/cli/work_log.c)
 set(glsl_files glsl/reference_pt.comp)

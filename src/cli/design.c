@@ -2,11 +2,13 @@
  * backlight design: a slab of glass whose caustic is a picture. Leaves in its folder
  *     start.png target.png level_N.png (N: the level's pixels), light_traced .exr .png, verified .exr .png
  *     now.png (while it runs), heights.npy heights.png (millimetres above the thinnest place; black to white)
+ *     checkpoint level_N.npy (what --resume goes on from: design_checkpoint.c), lock (work_folder.c)
  *     slab.obj slab.stl (millimetres), verify.xml, design.csv, result.json (last)
  *
  * Every level fits the heights of its grid to the target in its size, by light tracing that is differentiated
  * by the heights (docs/theory/light_tracing.md) and large steps. It begins with the heights of the level
- * before. At the end the solid itself, as it stands in slab.obj, is rendered by path tracing from the
+ * before. A design that was killed, however, and is then resumed ends in the same heights as one that was
+ * not. At the end the solid itself, as it stands in slab.obj, is rendered by path tracing from the
  * receiver. */
 #include "design.h"
 
@@ -15,34 +17,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double now_seconds = 10; /* between pictures of now */
+static const double now_seconds = 10;        /* between pictures of now */
+static const double checkpoint_seconds = 30; /* where the job does not count in steps */
 
 typedef struct arguments {
     cli_common common;
     const char *job, *output, *events, *tev;
+    bool resume, force;
 } arguments;
-
-typedef struct level_result {
-    double correlation, loss, seconds; /* seconds: since the command's first step */
-} level_result;
 
 typedef struct work {
     cli_session *session;
     cli_live live;
     const arguments *args;
     const char *folder;
+    work_folder place; /* the folder as what one process works in */
     design_job job;
     design_picture target;  /* as in its file */
     design_picture goal;    /* of the present level */
     design_heights heights; /* of the present level */
     bl_fit *fit;
-    double light[DESIGN_CHANNELS_MOST]; /* mean irradiance behind the flat slab */
-    double start, shown, pictured;
-    double cost_done, cost_all; /* step_cost of steps */
-    level_result levels[DESIGN_LEVELS_MOST];
+    design_note note;
+    bool resumes;                         /* from the checkpoint, until its level has begun */
+    double start, shown, pictured, saved; /* start: of the first step, later by all interruptions */
+    double cost_done, cost_all;           /* step_cost of steps */
     double light_traced, verified, verify_seconds;
     uint32_t verify_spp;
-    FILE *csv;
+    work_log *csv;
 } work;
 
 static char *in_folder(const work *w, const char *name) { return text_format("%s/%s", w->folder, name); }
@@ -157,26 +158,40 @@ static int measure_light(work *w)
 {
     design_picture flat;
     CLI_TRY(render_scene(w, "measuring the light", 64, &flat));
-    design_means(&flat, w->light);
+    design_means(&flat, w->note.light);
     double all = 0;
     for (uint32_t c = 0; c < flat.channels; c++)
-        all += w->light[c];
+        all += w->note.light[c];
     int status =
         all > 0 ? CLI_OK : fail("no light arrives: is the slab below the light, and does it face it?");
     if (status == CLI_OK) {
-        design_rescale(&w->goal, w->light);
+        design_rescale(&w->goal, w->note.light);
         status = save_picture(w, "start", &flat, false);
     }
     free(flat.values);
     return status;
 }
 
+/* The heights that the level before the checkpoint's ended with. */
+static int read_heights(work *w)
+{
+    if (w->note.level == 0)
+        return CLI_OK;
+    design_picture before =
+        design_resized(&w->target, w->job.levels[w->note.level - 1].picture, w->note.light);
+    w->heights = (design_heights){before.width + 1, before.height + 1, NULL};
+    free(before.values);
+    return design_kept_heights(w->folder, &w->job, &w->note, &w->heights);
+}
+
 static int open_level(work *w, uint32_t number)
 {
     const design_level *level = &w->job.levels[number];
+    w->note.level = number;
+    CLI_TRY(w->resumes ? read_heights(w) : design_keep_heights(w->folder, &w->job, &w->heights, &w->note));
     free(w->goal.values);
     static const double one[DESIGN_CHANNELS_MOST] = {1, 1, 1};
-    w->goal = design_resized(&w->target, level->picture, number ? w->light : one);
+    w->goal = design_resized(&w->target, level->picture, number ? w->note.light : one);
     refine_heights(w);
     char *text = design_scene(&w->job, &w->goal, lowest(&w->heights));
     int status = open_scene(w, text);
@@ -219,7 +234,7 @@ static double step_cost(const design_level *level)
     return (double)level->picture * level->picture * level->spp;
 }
 
-static void tell_step(work *w, const design_level *level, const bl_fit_status *status)
+static int tell_step(work *w, const design_level *level, const bl_fit_status *status)
 {
     const double elapsed = seconds_now() - w->start;
     cJSON *event = live_event(&w->live, "step");
@@ -230,13 +245,17 @@ static void tell_step(work *w, const design_level *level, const bl_fit_status *s
         cJSON_AddNumberToObject(event, "loss", status->loss);
     }
     live_send(&w->live, event);
-    fprintf(w->csv, "%u,%u,%.6g,%.3f\n", level->picture, status->step, status->loss, elapsed);
+    char line[100];
+    const int length =
+        snprintf(line, sizeof line, "%u,%u,%.6g,%.3f\n", level->picture, status->step, status->loss, elapsed);
+    CLI_TRY(work_log_add(w->csv, line, (size_t)length));
     if (!progress_on_terminal(&w->args->common) || seconds_now() - w->shown < 0.1)
-        return;
+        return CLI_OK;
     w->shown = seconds_now();
     fprintf(stderr, "\r%u x %u  step %u/%u  loss %.4g  ETA %s \033[K", w->goal.width, w->goal.height,
             status->step, level->steps, status->loss,
             duration_text(elapsed * (w->cost_all / w->cost_done - 1)));
+    return CLI_OK;
 }
 
 static int end_level(work *w, uint32_t number, double loss)
@@ -249,15 +268,61 @@ static int end_level(work *w, uint32_t number, double loss)
     CLI_TRY(render_now(w, w->job.light == DESIGN_AREA ? 256 * DESIGN_AREA_PATHS : 256, &now));
     const double correlation = design_correlation(&now, &w->goal);
     w->light_traced = correlation;
-    w->levels[number] = (level_result){correlation, loss, seconds_now() - w->start};
+    w->note.levels[number] = (design_result){correlation, loss, seconds_now() - w->start};
     int status = save_picture(w, name, &now, false);
     if (status == CLI_OK && number + 1 == w->job.level_count)
         status = save_picture(w, "light_traced", &now, true);
     free(now.values);
     note(&w->args->common, "%s%u x %u: loss %.4g, correlation %.4f after %s",
          progress_on_terminal(&w->args->common) ? "\r\033[K" : "", w->goal.width, w->goal.height, loss,
-         correlation, duration_text(w->levels[number].seconds));
+         correlation, duration_text(w->note.levels[number].seconds));
     return status;
+}
+
+static int save_checkpoint(work *w)
+{
+    CLI_TRY(work_log_sync(w->csv, &w->note.log)); /* first: a checkpoint knows of no lines that may be lost */
+    w->saved = seconds_now();
+    w->note.seconds = w->saved - w->start;
+    char *path = in_folder(w, "checkpoint");
+    bl_result r = bl_fit_save(w->fit, path, &w->note, sizeof w->note);
+    free(path);
+    SESSION_TRY(w->session, r);
+    return CLI_OK;
+}
+
+/* Goes on where the checkpoint is, in the level that has begun. */
+static int restore(work *w, const design_level *level, bl_fit_status *status)
+{
+    char *path = in_folder(w, "checkpoint");
+    bl_result r = bl_fit_restore(w->fit, path, NULL, NULL);
+    free(path);
+    SESSION_TRY(w->session, r);
+    *status = bl_fit_status_get(w->fit);
+    if (status->step > level->steps)
+        return fail("the checkpoint in %s is at step %u, beyond the %u of its level", w->folder, status->step,
+                    level->steps);
+    for (uint32_t k = 0; k < w->note.level; k++)
+        w->cost_done += step_cost(&w->job.levels[k]) * w->job.levels[k].steps;
+    w->cost_done += step_cost(level) * status->step;
+    w->note.resumed++;
+    w->resumes = false;
+    note(&w->args->common, "going on with %u x %u after step %u", w->goal.width, w->goal.height,
+         status->step);
+    return CLI_OK;
+}
+
+static int one_step(work *w, const design_level *level, bool first, bl_fit_status *status)
+{
+    interrupt_may_end(first); /* which compiles */
+    const bl_result r = bl_fit_step(w->fit, status);
+    interrupt_may_end(false);
+    SESSION_TRY(w->session, r);
+    if (!isfinite(status->loss))
+        return fail("the loss of step %u is not finite: a smaller \"rate\" may help", status->step);
+    w->cost_done += step_cost(level);
+    CLI_TRY(tell_step(w, level, status));
+    return picture_now(w);
 }
 
 static int run_level(work *w, uint32_t number)
@@ -265,19 +330,17 @@ static int run_level(work *w, uint32_t number)
     const design_level *level = &w->job.levels[number];
     bl_fit_status status = {0};
     CLI_TRY(open_level(w, number));
-    if (number == 0)
-        w->start = w->pictured = seconds_now();
-    while (status.step < level->steps && !interrupted()) {
-        interrupt_may_end(status.step == 0); /* which compiles */
-        const bl_result r = bl_fit_step(w->fit, &status);
-        interrupt_may_end(false);
-        SESSION_TRY(w->session, r);
-        if (!isfinite(status.loss))
-            return fail("the loss of step %u is not finite: a smaller \"rate\" may help", status.step);
-        w->cost_done += step_cost(level);
-        tell_step(w, level, &status);
-        CLI_TRY(picture_now(w));
+    if (w->start == 0)
+        w->saved = w->pictured = seconds_now(), w->start = w->saved - w->note.seconds;
+    if (w->resumes)
+        CLI_TRY(restore(w, level, &status));
+    for (bool first = true; status.step < level->steps && !interrupted(); first = false) {
+        CLI_TRY(one_step(w, level, first, &status));
+        if (w->job.checkpoint_steps ? status.step % w->job.checkpoint_steps == 0
+                                    : seconds_now() - w->saved > checkpoint_seconds)
+            CLI_TRY(save_checkpoint(w));
     }
+    CLI_TRY(save_checkpoint(w));
     return end_level(w, number, status.loss);
 }
 
@@ -335,9 +398,9 @@ static cJSON *levels_json(const work *w)
         cJSON_AddNumberToObject(one, "spp", level->spp);
         cJSON_AddNumberToObject(one, "rate", level->rate);
         cJSON_AddNumberToObject(one, "smoothness", level->smoothness);
-        cJSON_AddNumberToObject(one, "loss", w->levels[k].loss);
-        cJSON_AddNumberToObject(one, "correlation", w->levels[k].correlation);
-        cJSON_AddNumberToObject(one, "seconds", w->levels[k].seconds);
+        cJSON_AddNumberToObject(one, "loss", w->note.levels[k].loss);
+        cJSON_AddNumberToObject(one, "correlation", w->note.levels[k].correlation);
+        cJSON_AddNumberToObject(one, "seconds", w->note.levels[k].seconds);
         cJSON_AddItemToArray(list, one);
     }
     return list;
@@ -349,6 +412,9 @@ static int save_result(work *w)
     const double slope = design_steepest(&w->heights, sides), range = highest(&w->heights);
     cJSON *json = cJSON_CreateObject();
     json_add_origin(json, w->session, w->args->job);
+    work_folder_add_job(&w->place, json);
+    cJSON_AddBoolToObject(json, "complete", true);
+    cJSON_AddNumberToObject(json, "resumed", w->note.resumed);
     cJSON_AddNumberToObject(json, "light_traced_correlation", w->light_traced);
     cJSON_AddNumberToObject(json, "verified_correlation", w->verified);
     cJSON_AddNumberToObject(json, "height_range_mm", range);
@@ -356,7 +422,7 @@ static int save_result(work *w)
     cJSON_AddNumberToObject(json, "width_mm", sides.width);
     cJSON_AddNumberToObject(json, "height_mm", sides.height);
     cJSON_AddNumberToObject(json, "thickest_mm", w->job.thickness + range);
-    cJSON_AddNumberToObject(json, "seconds", w->levels[w->job.level_count - 1].seconds);
+    cJSON_AddNumberToObject(json, "seconds", w->note.levels[w->job.level_count - 1].seconds);
     cJSON_AddNumberToObject(json, "verify_spp", w->verify_spp);
     cJSON_AddNumberToObject(json, "verify_seconds", w->verify_seconds);
     cJSON_AddItemToObject(json, "levels", levels_json(w));
@@ -376,6 +442,25 @@ static int save_result(work *w)
 
 /* ---- the command ---- */
 
+/* Goes on from the checkpoint if one is wanted and exists; else begins at the start. */
+static int begin(work *w)
+{
+    static const char head[] = "picture,step,loss,seconds\n";
+    int status;
+    CLI_TRY(work_folder_resumes(&w->place, &w->resumes));
+    if (w->resumes) {
+        CLI_TRY(design_note_read(w->session, w->folder, &w->job, &w->note));
+        w->csv = work_log_resume(in_folder(w, "design.csv"), w->note.log, &status);
+    } else {
+        w->csv = work_log_begin(in_folder(w, "design.csv"), &status);
+        if (status == CLI_OK)
+            status = work_log_add(w->csv, head, sizeof head - 1);
+    }
+    CLI_TRY(status);
+    work_folder_remove_remains(&w->place);
+    return CLI_OK;
+}
+
 static int prepare(work *w)
 {
     CLI_TRY(design_job_read(w->args->job, &w->job));
@@ -388,32 +473,32 @@ static int prepare(work *w)
     CLI_TRY(design_target_read(w->session, &w->job, &w->target));
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
+    w->place = (work_folder){&w->args->common, w->folder, w->args->job, "design", w->args->resume,
+                             w->args->force,   -1};
+    CLI_TRY(work_folder_lock(&w->place));
+    CLI_TRY(work_folder_check(&w->place));
     interrupt_install();
     for (uint32_t k = 0; k < w->job.level_count; k++)
         w->cost_all += step_cost(&w->job.levels[k]) * w->job.levels[k].steps;
-    char *path = in_folder(w, "design.csv");
-    w->csv = fopen(path, "w");
-    int status = w->csv ? CLI_OK : fail("cannot write %s", path);
-    free(path);
-    if (status == CLI_OK)
-        fprintf(w->csv, "picture,step,loss,seconds\n");
-    return status;
+    return begin(w);
 }
 
 static int design(work *w)
 {
-    CLI_TRY(live_open_events(&w->live, w->args->events, false));
+    CLI_TRY(live_open_events(&w->live, w->args->events, w->args->resume));
     CLI_TRY(live_open_tev(&w->live, w->args->tev));
     CLI_TRY(prepare(w));
     note(&w->args->common, "designing a slab for %s (%u x %u pixels) on %s", w->job.target, w->target.width,
          w->target.height, w->session->device_info.name);
-    for (uint32_t k = 0; k < w->job.level_count && !interrupted(); k++)
+    for (uint32_t k = w->note.level; k < w->job.level_count && !interrupted(); k++)
         CLI_TRY(run_level(w, k));
     CLI_TRY(save_picture(w, "target", &w->goal, false));
     const double deepest = lowest(&w->heights);
     CLI_TRY(save_heights(w));
     if (interrupted()) {
-        note(&w->args->common, "interrupted: the relief so far is in %s; nothing was verified", w->folder);
+        note(&w->args->common,
+             "interrupted: the relief so far is in %s; nothing was verified; --resume goes on from here",
+             w->folder);
         return CLI_FAILED;
     }
     CLI_TRY(verify(w, deepest));
@@ -424,13 +509,13 @@ static int run(void *argument)
 {
     const arguments *args = argument;
     cli_session session = {0};
-    work w = {.session = &session, .args = args, .live = {.tev = -1}};
+    work w = {.session = &session, .args = args, .place.lock = -1, .live = {.tev = -1}};
     int status = design(&w);
     live_send(&w.live, live_end(&w.live, status));
     live_close(&w.live);
-    if (w.csv && fclose(w.csv) != 0 && status == CLI_OK)
-        status = fail("cannot write %s/design.csv", w.folder);
+    work_log_free(w.csv);
     close_scene(&w);
+    work_folder_unlock(&w.place);
     session_close(&session);
     free(w.heights.values);
     free(w.goal.values);
@@ -448,12 +533,18 @@ static const cli_option options[] = {
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
      .help = "folder for slab.obj, slab.stl, heights.npy, pictures, result.json (default: the job's)"},
     CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
+    {.name = "--resume", .kind = CLI_FLAG, .offset = FIELD(resume),
+     .help = "go on from the checkpoint in DIR, if there is one; the heights are the same bytes as "
+             "without the interruption"},
+    {.name = "--force", .kind = CLI_FLAG, .offset = FIELD(force),
+     .help = "begin anew where DIR has the checkpoint of a design that was not finished or the result of "
+             "another job, and where another design has locked it"},
 };
 // clang-format on
 const cli_command command_design = {
     .name = "design",
     .summary = "shape a slab of glass whose caustic is a picture",
-    .usage = "JOB.json [-o DIR]",
+    .usage = "JOB.json [-o DIR] [--resume | --force]",
     .example = "backlight design assets/leaf/design.json -o build/leaf",
     CLI_OPTIONS(options),
     .groups = CLI_DEVICE,

@@ -8,6 +8,7 @@
 #define BL_CLI_DESIGN_H
 
 #include "cli.h"
+#include "work_folder.h"
 
 enum { DESIGN_LEVELS_MOST = 12, DESIGN_SIDE_MOST = 4096, DESIGN_AREA_PATHS = 16 };
 
@@ -35,6 +36,7 @@ typedef struct design_job {
     double light_angle, light_distance, light_size;
     design_level levels[DESIGN_LEVELS_MOST];
     uint32_t level_count, seed, verify_spp;
+    uint32_t checkpoint_steps; /* 0: by time */
 } design_job;
 int design_job_read(const char *path, design_job *job);
 void design_job_free(design_job *job);
@@ -90,5 +92,32 @@ double design_steepest(const design_heights *h, design_sides sides); /* slope, a
  * binary STL. */
 int design_slab_save(const char *obj, const char *stl, const design_heights *h, design_sides sides,
                      double thickness);
+
+/* ---- design_checkpoint.c: what --resume goes on from ---- */
+
+typedef struct design_result {         /* of a level */
+    double correlation, loss, seconds; /* seconds: since the first step, without interruptions */
+} design_result;
+
+/* What travels in a checkpoint besides the state of the level's fit. No padding: its bytes are the file's. */
+typedef struct design_note {
+    work_log_mark log;          /* of design.csv */
+    uint64_t settings, heights; /* hashes: of the levels before the present one; of what they ended with */
+    double light[DESIGN_CHANNELS_MOST]; /* mean irradiance behind the flat slab */
+    double seconds;
+    design_result levels[DESIGN_LEVELS_MOST]; /* of those that are done */
+    uint32_t level, resumed;                  /* the present one; times */
+} design_note;
+
+/* After level note->level - 1, where that is one: keeps its heights in DIR/level_N.npy, and says in the note
+ * what they are. */
+int design_keep_heights(const char *folder, const design_job *job, const design_heights *h,
+                        design_note *note);
+/* The note of DIR/checkpoint, which has to be of a job whose levels before were the same. */
+int design_note_read(const cli_session *session, const char *folder, const design_job *job,
+                     design_note *note);
+/* The heights that level note->level - 1 ended with: grid gives their rows and columns. */
+int design_kept_heights(const char *folder, const design_job *job, const design_note *note,
+                        design_heights *grid);
 
 #endif

@@ -129,7 +129,7 @@ static int read_job(json_place at, design_job *job)
     typedef struct head {
         const char *target, *slide, *output, *schema;
         double distance;
-        uint32_t seed;
+        uint32_t seed, checkpoint_steps;
     } head;
     static const json_key keys[] = {{"target", KEY_TEXT, offsetof(head, target), true},
                                     {"slide", KEY_TEXT, offsetof(head, slide), false},
@@ -143,6 +143,7 @@ static int read_job(json_place at, design_job *job)
                                     {"rate", KEY_OTHER, 0, false},
                                     {"verify", KEY_OTHER, 0, false},
                                     {"seed", KEY_SEED, offsetof(head, seed), false},
+                                    {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
                                     {"output", KEY_TEXT, offsetof(head, output), false},
                                     {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
                                     {0}};
@@ -153,7 +154,7 @@ static int read_job(json_place at, design_job *job)
     job->target = json_beside(at.file, h.target);
     job->slide = h.slide ? json_beside(at.file, h.slide) : NULL;
     job->output = h.output ? json_beside(at.file, h.output) : NULL;
-    job->distance = h.distance, job->seed = h.seed;
+    job->distance = h.distance, job->seed = h.seed, job->checkpoint_steps = h.checkpoint_steps;
     CLI_TRY(read_slab(at, cJSON_GetObjectItemCaseSensitive(json, "slab"), job));
     CLI_TRY(read_light(at, cJSON_GetObjectItemCaseSensitive(json, "light"), job));
     CLI_TRY(read_resolutions(at, json, job));

@@ -9,7 +9,7 @@
  *     step_N.png (a view after 1, 2, 4 .. steps)
  *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids),
  *     report.html, result.json (last)
- *     lock (fit_folder.c)
+ *     lock (work_folder.c)
  * With several views the pictures are called before_0, before_1 and so on; with a batch only some views have
  * them (fit_shown).
  *
@@ -30,7 +30,8 @@ static const double checkpoint_seconds = 30; /* where the job does not count in 
 
 static int save_checkpoint(fit_work *w)
 {
-    CLI_TRY(fit_log_sync(w)); /* first: a checkpoint never knows of lines that are not on the disk */
+    CLI_TRY(work_log_sync(
+        w->log, &w->note.log)); /* first: a checkpoint never knows of lines that are not on the disk */
     fit_note carried = w->note;
     carried.seconds += seconds_now() - w->start;
     char *path = text_format("%s/checkpoint", w->folder);
@@ -74,36 +75,22 @@ static int restore(fit_work *w, const char *path)
     return CLI_OK;
 }
 
-/* Goes on from the checkpoint if one is wanted and exists; else begins at the start and removes an old one.
- */
+/* Goes on from the checkpoint if one is wanted and exists; else begins at the start. */
 static int begin(fit_work *w)
 {
     char *path = text_format("%s/checkpoint", w->folder);
-    bool there;
-    int status = find_path(path, &there);
-    if (status == CLI_OK && w->args->resume && there) {
-        status = restore(w, path);
-    } else if (status == CLI_OK) {
-        if (w->args->resume)
-            note(&w->args->common, "there is no %s: starting from the beginning", path);
-        status = remove_file(path); /* fit_check_folder has seen that this is wanted */
-        if (status == CLI_OK)
-            status = fit_remove_result(w);
-        if (status == CLI_OK)
-            status = fit_log_begin(w);
-    }
+    bool resumes;
+    int status = work_folder_resumes(&w->place, &resumes);
     if (status == CLI_OK)
-        status = fit_held_out_begin(w);
-    if (status == CLI_OK)
-        status = fit_noise_begin(w);
-    if (status == CLI_OK)
-        status = fit_samples_begin(w);
-    if (status == CLI_OK)
-        status = fit_stop_begin(w);
-    if (status == CLI_OK)
-        fit_remove_remains(w);
+        status = resumes ? restore(w, path) : fit_log_begin(w);
     free(path);
-    return status;
+    CLI_TRY(status);
+    CLI_TRY(fit_held_out_begin(w));
+    CLI_TRY(fit_noise_begin(w));
+    CLI_TRY(fit_samples_begin(w));
+    CLI_TRY(fit_stop_begin(w));
+    work_folder_remove_remains(&w->place);
+    return CLI_OK;
 }
 
 /* ---- the loop ---- */
@@ -263,8 +250,9 @@ static int prepare(fit_work *w, cli_common *common)
     CLI_TRY(fit_check_views(w));
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
-    CLI_TRY(fit_lock_folder(w));
-    CLI_TRY(fit_check_folder(w));
+    w->place = (work_folder){common, w->folder, w->args->job, "fit", w->args->resume, w->args->force, -1};
+    CLI_TRY(work_folder_lock(&w->place));
+    CLI_TRY(work_folder_check(&w->place));
     interrupt_install();
     uint32_t views = w->job.view_count - w->job.held_out_count;
     note(common, "fitting %u parameters to %u view%s of %u x %u pixels on %s", w->job.parameter_count, views,
@@ -297,9 +285,9 @@ static int fit(fit_work *w, cli_common *common)
 
 static void free_work(fit_work *w)
 {
-    fit_log_free(w->log);
+    work_log_free(w->log);
     bl_fit_destroy(w->fit);
-    fit_unlock_folder(w);
+    work_folder_unlock(&w->place);
     fit_free_parameters(w);
     for (uint32_t v = 0; w->pictures && v < w->job.view_count; v++) {
         free(w->pictures[v].target);
@@ -320,7 +308,7 @@ static int run(void *argument)
     fit_arguments *args = argument;
     cli_session session = {0};
     cli_live live = {.tev = -1};
-    fit_work w = {.session = &session, .args = args, .lock = -1, .live = &live};
+    fit_work w = {.session = &session, .args = args, .place.lock = -1, .live = &live};
     int status = fit(&w, &args->common);
     tell_end(&w, status);
     live_close(&live);

@@ -1,48 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * fit.csv: step, loss of that step, every entry of parameters with at most ENTRIES_IN_CSV (and no stages)
- * after it, the terms of a loss that is a sum. Lines are appended as they come, so that a long fit holds none
- * of them in memory. A checkpoint knows how many bytes belong to it, and their hash; going on cuts the file
- * there, so that the whole is the same bytes as without an interruption. */
+ * after it, the terms of a loss that is a sum. */
 #include "fit_work.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-struct fit_log {
-    FILE *file;
-    char *path;
-    uint64_t bytes;
-    XXH3_state_t hash; /* of the bytes so far */
-};
-
-static int cannot_write(const fit_log *log)
-{
-    return fail("cannot write %s: %s", log->path, strerror(errno));
-}
-
-static int add_line(fit_log *log, const char *line, size_t length)
-{
-    if (fwrite(line, 1, length, log->file) != length)
-        return cannot_write(log);
-    log->bytes += length;
-    XXH3_64bits_update(&log->hash, line, length);
-    return CLI_OK;
-}
-
-static fit_log *new_log(fit_work *w)
-{
-    fit_log *log = aligned_alloc(64, (sizeof *log + 63) / 64 * 64); /* the hash's state is aligned */
-    if (!log)
-        exit(fail("out of memory"));
-    *log = (fit_log){.path = text_format("%s/fit.csv", w->folder)};
-    XXH3_64bits_reset(&log->hash);
-    return w->log = log;
-}
 
 FILE *stream_or_exit(char **text, size_t *size)
 {
@@ -90,12 +53,13 @@ static bl_result terms_row(const fit_work *w, FILE *out)
     return r;
 }
 
+static char *log_path(const fit_work *w) { return text_format("%s/fit.csv", w->folder); }
+
 int fit_log_begin(fit_work *w)
 {
-    fit_log *log = new_log(w);
-    log->file = fopen(log->path, "w");
-    if (!log->file)
-        return cannot_write(log);
+    int status;
+    w->log = work_log_begin(log_path(w), &status);
+    CLI_TRY(status);
     char *head = NULL;
     size_t size = 0;
     FILE *text = stream_or_exit(&head, &size);
@@ -112,38 +76,16 @@ int fit_log_begin(fit_work *w)
     terms_head(w, text);
     fprintf(text, "\n");
     end_or_exit(text);
-    int status = add_line(log, head, size);
+    status = work_log_add(w->log, head, size);
     free(head);
     return status;
 }
 
-/* Hashes what belongs to the checkpoint. */
-static bool same_beginning(fit_log *log, uint64_t bytes, uint64_t hash)
-{
-    char block[1 << 16];
-    while (log->bytes < bytes) {
-        uint64_t rest = bytes - log->bytes;
-        size_t got = fread(block, 1, rest < sizeof block ? (size_t)rest : sizeof block, log->file);
-        if (got == 0)
-            return false;
-        log->bytes += got;
-        XXH3_64bits_update(&log->hash, block, got);
-    }
-    return XXH3_64bits_digest(&log->hash) == hash;
-}
-
 int fit_log_resume(fit_work *w)
 {
-    fit_log *log = new_log(w);
-    log->file = fopen(log->path, "r+");
-    if (!log->file)
-        return fail("cannot open %s, which the checkpoint goes on from: %s", log->path, strerror(errno));
-    if (!same_beginning(log, w->note.log_bytes, w->note.log_hash))
-        return fail("%s was changed since the checkpoint was written: it cannot be gone on from", log->path);
-    if (ftruncate(fileno(log->file), (off_t)log->bytes) != 0 ||
-        fseeko(log->file, (off_t)log->bytes, SEEK_SET) != 0)
-        return cannot_write(log);
-    return CLI_OK;
+    int status;
+    w->log = work_log_resume(log_path(w), w->note.log, &status);
+    return status;
 }
 
 int fit_log_step(fit_work *w)
@@ -165,29 +107,9 @@ int fit_log_step(fit_work *w)
         result = terms_row(w, text);
     fprintf(text, "\n");
     end_or_exit(text);
-    int status = result == BL_OK ? add_line(w->log, line, size) : session_fail(w->session, result);
+    int status = result == BL_OK ? work_log_add(w->log, line, size) : session_fail(w->session, result);
     free(line);
     return status;
-}
-
-int fit_log_sync(fit_work *w)
-{
-    fit_log *log = w->log;
-    if (fflush(log->file) != 0 || fsync(fileno(log->file)) != 0)
-        return cannot_write(log);
-    w->note.log_bytes = log->bytes;
-    w->note.log_hash = XXH3_64bits_digest(&log->hash);
-    return CLI_OK;
-}
-
-void fit_log_free(fit_log *log)
-{
-    if (!log)
-        return;
-    if (log->file)
-        fclose(log->file);
-    free(log->path);
-    free(log);
 }
 
 /* ---- reading it back ---- */
@@ -205,9 +127,9 @@ static uint32_t count_columns(const char *line)
 
 int fit_log_losses(const fit_work *w, uint32_t after, double *losses)
 {
-    FILE *file = fopen(w->log->path, "r");
+    FILE *file = fopen(work_log_path(w->log), "r");
     if (!file)
-        return fail("cannot open %s: %s", w->log->path, strerror(errno));
+        return fail("cannot open %s: %s", work_log_path(w->log), strerror(errno));
     char *line = NULL;
     size_t capacity = 0;
     uint32_t row = 0; /* 0: the head */
@@ -219,15 +141,15 @@ int fit_log_losses(const fit_work *w, uint32_t after, double *losses)
     const bool good = row > w->status.step;
     free(line);
     fclose(file);
-    return good ? CLI_OK : fail("cannot read %s", w->log->path);
+    return good ? CLI_OK : fail("cannot read %s", work_log_path(w->log));
 }
 
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
                  double ***columns)
 {
-    FILE *file = fopen(w->log->path, "r");
+    FILE *file = fopen(work_log_path(w->log), "r");
     if (!file)
-        return fail("cannot open %s: %s", w->log->path, strerror(errno));
+        return fail("cannot open %s: %s", work_log_path(w->log), strerror(errno));
     char *line = NULL;
     size_t capacity = 0;
     uint32_t every = w->status.step / most + 1, rows = w->status.step / every + 2, row = 0;
@@ -249,5 +171,5 @@ int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint3
     const bool good = !ferror(file);
     free(line);
     fclose(file);
-    return good ? CLI_OK : fail("cannot read %s", w->log->path);
+    return good ? CLI_OK : fail("cannot read %s", work_log_path(w->log));
 }

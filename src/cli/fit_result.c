@@ -102,16 +102,6 @@ static void add_held_out(const fit_work *w, cJSON *json)
     }
 }
 
-/* By it a later fit sees whether the folder is of another job. */
-static void add_job_path(const fit_work *w, cJSON *json)
-{
-    char *path = realpath(w->args->job, NULL);
-    if (path)
-        cJSON_AddStringToObject(json, "job_path", path);
-    free(path);
-    cJSON_AddStringToObject(json, "folder", w->folder);
-}
-
 static void add_quality(cJSON *json, const char *name, const fit_quality *q)
 {
     cJSON *one = cJSON_AddObjectToObject(json, name);
@@ -142,7 +132,8 @@ static cJSON *result_json(const fit_work *w, int *status)
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
     cJSON_AddStringToObject(json, "job", w->args->job);
-    add_job_path(w, json);
+    work_folder_add_job(&w->place, json);
+    cJSON_AddStringToObject(json, "folder", w->folder);
     cJSON_AddStringToObject(json, "scene", w->job.scene);
     cJSON_AddStringToObject(json, "light_mode", w->session->info.mode);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "fit_job.h"
+#include "work_folder.h"
 
 #include <stdio.h>
 
@@ -46,7 +47,7 @@ typedef struct fit_quality {
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
 typedef struct fit_note {
-    uint64_t log_bytes, log_hash;                  /* of fit.csv */
+    work_log_mark log;                             /* of fit.csv */
     double first_loss, seconds;                    /* seconds: in steps, over all sessions */
     uint64_t drifted, overflowed, non_finite, cut; /* sums over all steps */
     uint64_t resumed;                              /* times */
@@ -55,7 +56,6 @@ typedef struct fit_note {
     uint32_t repeats, stage;
 } fit_note;
 
-typedef struct fit_log fit_log;
 typedef struct fit_turntable fit_turntable;
 
 /* How the noise of targets compares with what the picture lacks: RMS over the values that are moved. */
@@ -78,9 +78,9 @@ typedef struct fit_work {
     bl_image_quality *qualities;             /* per view, of those that are held out, as last looked at */
     bl_image_quality held_out;               /* their mean at the end */
     fit_quality first_quality, last_quality; /* of the pictures before and after */
-    fit_log *log;
+    work_log *log;                           /* fit.csv */
     cli_live *live;
-    int lock; /* an open file; -1: none */
+    work_folder place; /* the folder as what one process works in */
     bl_fit_status status;
     fit_note note;
     bool truth_known;              /* every target was rendered from the scene's own values */
@@ -132,11 +132,9 @@ void fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
 /* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
 
 int fit_log_begin(fit_work *w); /* a new one with its head */
-/* Goes on after the w->note.log_bytes that the checkpoint knows; what follows them in the file is cut off. */
+/* Goes on after the w->note.log that the checkpoint knows; what follows them in the file is cut off. */
 int fit_log_resume(fit_work *w);
 int fit_log_step(fit_work *w); /* the loss of the last step and the values after it */
-int fit_log_sync(fit_work *w); /* to the disk; w->note then describes what is there */
-void fit_log_free(fit_log *log);
 /* Text in memory, which a step's line is small enough for; its end. free() the text. */
 FILE *stream_or_exit(char **text, size_t *size);
 void end_or_exit(FILE *stream);
@@ -150,15 +148,9 @@ int fit_log_losses(const fit_work *w, uint32_t after, double *losses);
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
                  double ***columns);
 
-/* ---- fit_folder.c: one fit at a time, and which files a job may name ---- */
+/* ---- fit_paths.c: which files a job may name ---- */
 
 int fit_check_paths(const fit_work *w); /* scene, targets, and the job's own output */
-int fit_lock_folder(fit_work *w);       /* from here on no other fit works in it */
-void fit_unlock_folder(fit_work *w);
-/* Refuses to begin anew where that would lose a checkpoint. */
-int fit_check_folder(const fit_work *w);
-int fit_remove_result(const fit_work *w); /* that of the fit before */
-void fit_remove_remains(const fit_work *w);
 
 /* ---- fit_targets.c ---- */
 

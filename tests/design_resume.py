@@ -1,0 +1,150 @@
+# LABELS: native
+# SPDX-License-Identifier: BSD-3-Clause
+"""A design that is killed again and again, at moments spread over its course, and resumed each time, ends in the same heights, solid,
+pictures and losses as one that was not. Ctrl-C keeps a checkpoint, too. A checkpoint is not lost to a design that begins anew,
+nor gone on from where the job's levels, its target or the heights of the level before have changed; two designs do not work
+in one folder. Needs BL_PROGRAM, BL_DEVICE."""
+import filecmp
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM, DEVICE = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight")), os.environ.get("BL_DEVICE", "native")
+KILLS = 100 if os.environ.get("BL_LONG") else 8
+JOB = {"target": "target.pfm", "slab": {"size": 40, "thickness": 3}, "distance": 90, "resolutions": [8, 16, 24],
+       "steps": [40, 40, 20], "verify": {"spp": 500}, "checkpoint_steps": 3}
+SAME = ("heights.npy", "slab.obj", "slab.stl", "heights.png", "start.png", "target.png", "level_8.png", "level_16.png", "level_24.png",
+        "level_8.npy", "level_16.npy", "light_traced.exr", "verified.exr")
+problems = []
+
+
+def check(good, text):
+    if not good:
+        problems.append(text)
+
+
+def write_job(name="job.json", **changes):
+    with open(name, "w", encoding="utf-8") as f:
+        json.dump({**JOB, **changes}, f)
+
+
+def write_target(name, level):
+    """24 x 16: a bright disk."""
+    rows = [[1.0 if (x - 9)**2 + (y - 7)**2 < 20 else level for x in range(24)] for y in range(16)]
+    with open(name, "wb") as f:
+        f.write(b"Pf\n24 16\n-1\n" + b"".join(struct.pack("<24f", *row) for row in reversed(rows)))
+
+
+def start(folder, *options, job="job.json"):
+    return subprocess.Popen([PROGRAM, "design", job, "-o", folder, "--device", DEVICE, *options], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def run(folder, *options, job="job.json"):
+    process = start(folder, *options, job=job)
+    err = process.communicate(timeout=300)[1]
+    return process.returncode, err
+
+
+def losses(folder):
+    """The rows of design.csv without their seconds."""
+    with open(os.path.join(folder, "design.csv"), encoding="ascii") as f:
+        return [line.rsplit(",", 1)[0] for line in f]
+
+
+def compare(folder, what):
+    for name in SAME:
+        made = os.path.join(folder, name)
+        check(os.path.exists(made) and filecmp.cmp(made, os.path.join("whole", name), shallow=False), "%s: %s differs" % (what, name))
+    check(losses(folder) == losses("whole"), what + ": other losses")
+
+
+def kills(duration):
+    numbers, done, ends, resumed = random.Random(time.time_ns()), 0, 0, 0
+    while done < KILLS:
+        process = start("killed", "--resume")
+        try:
+            process.wait(numbers.uniform(.02, .8 * duration))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            done += 1
+        err = process.communicate(timeout=300)[1]
+        resumed += "going on with" in err
+        if process.returncode == 0:
+            compare("killed", "after %d kills" % done)
+            shutil.rmtree("killed")
+            ends += 1
+        else:
+            check(process.returncode == -signal.SIGKILL, "ended with %d: %s" % (process.returncode, err))
+    status, err = run("killed", "--resume")
+    check(status == 0, "after the last kill: " + err)
+    compare("killed", "at the end")
+    check(not [n for n in os.listdir("killed") if ".tmp-" in n], "temporary files are left")
+    print("%d kills, %d went on from a checkpoint, %d got to the end before" % (done, resumed, ends))
+    check(resumed > 0, "no design has gone on from a checkpoint")
+
+
+def interrupted():
+    """Leaves the folder "stopped" with a checkpoint of the second level."""
+    process = start("stopped")
+    while process.poll() is None and not os.path.exists("stopped/level_8.npy"):
+        time.sleep(.002)
+    status, err = run("stopped", "--resume")
+    check(status == 1 and "process %d" % process.pid in err, "a second design in the folder: %d %s" % (status, err))
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=300)[1]
+    check(process.returncode == 130 and "--resume" in err, "interrupted: %d %s" % (process.returncode, err))
+    check(os.path.exists("stopped/slab.obj"), "the relief so far is not there")
+
+
+def refusals():
+    before = open("stopped/checkpoint", "rb").read()
+    status, err = run("stopped")
+    check(status == 1 and "--resume" in err and "--force" in err, "anew over a checkpoint: %d %s" % (status, err))
+    write_job("other.json", steps=[41, 40, 20])
+    status, err = run("stopped", "--resume", job="other.json")
+    check(status == 1 and "first levels were others" in err, "other levels: %d %s" % (status, err))
+    write_target("brighter.pfm", .5)
+    write_job("other.json", target="brighter.pfm")
+    status, err = run("stopped", "--resume", job="other.json")
+    check(status == 1 and "belongs to a fit" in err, "another target: %d %s" % (status, err))
+    kept = open("stopped/level_8.npy", "rb").read()
+    with open("stopped/level_8.npy", "wb") as f:
+        f.write(kept[:-4] + b"\0\0\0\0")
+    status, err = run("stopped", "--resume")
+    check(status == 1 and "was changed since" in err, "other heights: %d %s" % (status, err))
+    with open("stopped/level_8.npy", "wb") as f:
+        f.write(kept)
+    check(open("stopped/checkpoint", "rb").read() == before, "a refusal has changed the checkpoint")
+    status, err = run("stopped", "--resume")
+    check(status == 0 and "going on with" in err, "resumed: %d %s" % (status, err))
+    compare("stopped", "interrupted and resumed")
+    with open("stopped/result.json", encoding="utf-8") as f:
+        check(json.load(f)["resumed"] == 1, "the result does not say that it was resumed")
+    status, err = run("stopped", job="other.json")
+    check(status == 1 and "the result of another job" in err, "over another job's result: %d %s" % (status, err))
+    status, err = run("stopped", "--force", job="other.json")
+    check(status == 0, "--force: %d %s" % (status, err))
+
+
+os.chdir(tempfile.mkdtemp(prefix="design_resume_", dir="."))
+write_target("target.pfm", .2)
+write_job()
+begun = time.monotonic()
+code, message = run("whole")
+if code:
+    sys.exit("the uninterrupted design failed: " + message)
+kills(time.monotonic() - begun)
+interrupted()
+refusals()
+print("\n".join(problems + ["%d problems" % len(problems)]))
+if not problems:
+    shutil.rmtree(os.getcwd())
+sys.exit(bool(problems))
