@@ -49,7 +49,7 @@ def start(folder, *options, job="job.json"):
 
 def run(folder, *options, job="job.json"):
     process = start(folder, *options, job=job)
-    err = process.communicate(timeout=300)[1]
+    err = process.communicate(timeout=1000)[1]
     return process.returncode, err
 
 
@@ -82,7 +82,7 @@ def kills(duration):
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             done += 1
-        err = process.communicate(timeout=300)[1]
+        err = process.communicate(timeout=1000)[1]
         resumed += "going on with" in err
         if process.returncode == 0:
             compare("killed", "after %d kills" % done)
@@ -105,7 +105,7 @@ def interrupted():
     status, err = run("stopped", "--resume")
     check(status == 1 and "process %d" % process.pid in err, "a second design in the folder: %d %s" % (status, err))
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=300)[1]
+    err = process.communicate(timeout=1000)[1]
     check(process.returncode == 130 and "--resume" in err, "interrupted: %d %s" % (process.returncode, err))
     check(os.path.exists("stopped/slab.obj"), "the relief so far is not there")
 

@@ -74,7 +74,7 @@ def start(folder, *options, job="job.json"):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=1000)
     check("Sanitizer" not in err and "Assertion" not in err, "crashed: " + err)
     return process.returncode, err
 
