@@ -349,6 +349,7 @@ set(api_sources
     src/api/fit.c
     src/api/fit_average.c
     src/api/fit_words.c
+    src/api/fit_edges.c
     src/api/fit_noise.c
     src/api/fit_parameters.c
     src/api/fit_recursion.c

@@ -111,6 +111,15 @@ void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass
     }
 }
 
+edges_tables edges_tables_of(const bl_job *job)
+{
+    const plan *p = job->plan;
+    if (!p->edges)
+        return (edges_tables){0};
+    return (edges_tables){.first = p->words.data[p->words.data[HEADER_SILHOUETTES] + SILHOUETTE_GUIDE],
+                          .count = EDGE_TABLES * (CELL_TABLE_WORDS * p->edge_cells + 1)};
+}
+
 static bl_result learn(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     for (uint32_t k = 0; k < EDGES_PASSES; k++) {
@@ -178,7 +187,8 @@ bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
     if (!edges_wanted(job, w))
         return BL_OK;
     TRY(edges_prepare(job, err));
-    TRY(learn(job, w, stats, err));
+    if (!w->edges_learnt)
+        TRY(learn(job, w, stats, err));
     TRY(run_passes(job, w, false, stats, err));
     return w->pass == RENDER_FORWARD ? run_splats(job, w, stats, err) : BL_OK;
 }

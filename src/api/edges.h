@@ -25,5 +25,11 @@ bool edges_prepared(const bl_job *job);
 /* Appends the run in which pass k learns where edges matter, and the table that follows from it. All passes
  * learn before the first of them runs: they share samples by what they have learnt. */
 void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k);
+/* The words of BUFFER_VALUES in which all passes have what they have learnt; count is 0 where nothing moves.
+ */
+typedef struct edges_tables {
+    uint32_t first, count;
+} edges_tables;
+edges_tables edges_tables_of(const bl_job *job);
 
 #endif

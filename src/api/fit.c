@@ -6,6 +6,7 @@
  * that the next step depends on. */
 #include "api/fit.h"
 #include "api/fit_average.h"
+#include "api/fit_edges.h"
 #include "api/fit_noise.h"
 #include "api/fit_parameters.h"
 #include "api/fit_recursion.h"
@@ -307,6 +308,7 @@ job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_
         .seed = seed,
         .stream = 1,
         .strips = gradient_form_strips(fit->job, fit->desc.form, fit->samples.gradient),
+        .edges_learnt = fit_edges_learnt(fit),
     };
 }
 

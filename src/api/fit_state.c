@@ -9,6 +9,7 @@
  * and descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
 #include "api/fit_state.h"
 #include "api/fit_average.h"
+#include "api/fit_edges.h"
 #include "api/fit_recursion.h"
 #include "api/fit_samples.h"
 #include "api/fit_words.h"
@@ -158,13 +159,15 @@ bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *de
 }
 
 /* ---- words: the requested parameters in the order of their gradients, then the arrays of state, then the
- * image that a pipelined method keeps, what samples follow from, recursive images, means ---- */
+ * image that a pipelined method keeps, what samples follow from, recursive images, means, what edges have
+ * learnt ---- */
 
 static uint32_t state_words(const bl_fit *fit)
 {
     uint32_t image = fit->job->scene->pipelined ? job_values(fit->job) : 0;
     return fit_value_count(fit) + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count +
-           image + fit_samples_words(fit) + fit_recursion_words(fit) + fit_average_words(fit);
+           image + fit_samples_words(fit) + fit_recursion_words(fit) + fit_average_words(fit) +
+           fit_edges_words(fit);
 }
 
 static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err)
@@ -184,7 +187,8 @@ static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err
     fit_recursion_move(fit, words, store);
     words += fit_recursion_words(fit);
     fit_average_move(fit, words, store);
-    return BL_OK;
+    words += fit_average_words(fit);
+    return fit_edges_move(fit, words, store, err);
 }
 
 /* ---- saving ---- */

@@ -109,7 +109,7 @@ static void edges(sequence *s, const bl_job *job)
 {
     const job_work_desc *w = s->w;
     const uint32_t count = edges_wanted(job, w) ? EDGES_PASSES : 0;
-    for (uint32_t k = 0; k < 2 * count; k++) {
+    for (uint32_t k = w->edges_learnt ? count : 0; k < 2 * count; k++) {
         const job_work_desc e = edges_work(job, w, k % count);
         render_pass pass;
         s->w = &e;
