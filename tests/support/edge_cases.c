@@ -41,20 +41,26 @@ typedef struct moving {
 
 static const char *sensor = "", *of_integrator = "";
 static double before;
+static bool parallel;
 
 void edge_case_sensor(const char *xml) { sensor = xml; }
+void edge_case_parallel(bool rays) { parallel = rays; }
 void edge_case_before(double by) { before = by; }
 void edge_case_integrator(const char *xml) { of_integrator = xml; }
 
 static moving load(const edge_case *c, const char *integrator, const char *folder)
 {
-    static char xml[1 << 14], depth[64];
+    static char xml[1 << 14], depth[64], eye[1 << 10];
     moving m = {.c = c};
     snprintf(depth, sizeof depth, c->depth ? "<integer name='max_depth' value='%s'/>" : "", c->depth);
+    if (parallel)
+        snprintf(eye, sizeof eye, PARALLEL_EYE("<lookat %s/>", "24"), c->camera);
+    else
+        snprintf(eye, sizeof eye, EYE("<lookat %s/>", "24"), c->camera);
     snprintf(xml, sizeof xml,
-             "<scene version='3.0.0'><integrator type='%s'>%s%s</integrator>" EYE(
-                 "<lookat %s/>", "24") "<rfilter type='box'/></film>%s</sensor>%s</scene>",
-             integrator, depth, of_integrator, c->camera, sensor, c->body);
+             "<scene version='3.0.0'><integrator type='%s'>%s%s</integrator>%s<rfilter "
+             "type='box'/></film>%s</sensor>%s</scene>",
+             integrator, depth, of_integrator, eye, sensor, c->body);
     m.scene = scene_device_load(device, xml, folder);
     bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .rays = scene_device_rays()};
     SCENE_MUST(device, bl_job_create(device->device, m.scene, &desc, &m.job));

@@ -24,6 +24,8 @@ typedef struct edge_case {
 
 /* More parameters of the sensor of the cases that follow; "" at the beginning. */
 void edge_case_sensor(const char *xml);
+/* Whether the sensor of the cases that follow has parallel rays, 3 x 3 in all; false at the beginning. */
+void edge_case_parallel(bool rays);
 /* More parameters of the integrator. */
 void edge_case_integrator(const char *xml);
 /* How far, in the cases that follow, parameters have moved since the scene was loaded; 0 at the beginning. */
@@ -43,9 +45,12 @@ int edge_cases_run(const char *name, const edge_case_in *cases, uint32_t count);
 /* A sensor with the operations of its pose, and the begin of a film of side x side pixels: "</film></sensor>"
  * follows. */
 #define EYE(pose, side)                                                                                      \
-    "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(                              \
-        pose) "<film type='hdrfilm'><integer name='width' value='" side                                      \
-              "'/><integer name='height' value='" side "'/>"
+    "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(pose) SQUARE_FILM(side)
+/* The same with parallel rays, 3 x 3 in all. */
+#define PARALLEL_EYE(pose, side)                                                                             \
+    "<sensor type='orthographic' id='sensor'>" AT("<scale x='1.5' y='1.5'/>" pose) SQUARE_FILM(side)
+#define SQUARE_FILM(side)                                                                                    \
+    "<film type='hdrfilm'><integer name='width' value='" side "'/><integer name='height' value='" side "'/>"
 #define WALL                                                                                                 \
     "<shape type='rectangle'>" AT(                                                                           \
         "<scale value='5'/><translate z='-1'/>") "<bsdf type='diffuse'><rgb "                                \

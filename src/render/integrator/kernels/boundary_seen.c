@@ -23,10 +23,10 @@ static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
     tracer *t = &w->t;
     const render_scene *s = w->plan->scene;
     vec3 centre = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
-    sensor_link link = sensor_of(view->object)->link(t, view, centre, lens);
     if (!sensor_of(view->object)->parallel)
-        return link.point;
-    vec3 d = v3_normalize(t, v3_sub(t, centre, link.point));
+        return sensor_of(view->object)->link(t, view, centre, lens).point;
+    const vec2 middle = {t_f32(t, 0.5f), t_f32(t, 0.5f)};
+    vec3 d = sensor_ray(t, view, middle, lens).d;
     return v3_sub(t, centre, v3_scale(t, d, t_f32(t, boundary_far(w))));
 }
 
