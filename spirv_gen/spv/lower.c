@@ -113,7 +113,8 @@ static void lower_value(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     uint32_t ids[3] = {0}, value = 0;
     for (unsigned i = 0; i < ir_op_table[inst.op].arity; i++)
         ids[i] = spv_operand(g, frame, refs[i]);
-    const bool corrected = g->options.correct_rounding && !g->m->doubles;
+    const bool corrected = g->options.rounding != SPV_ROUNDING_OWN && !g->m->doubles;
+    const bool by_words = g->options.rounding == SPV_ROUNDING_WORDS;
     const uint8_t rule = ir_op_table[inst.op].rule;
     if (is_identity(inst, operand))
         value = ids[0];
@@ -124,9 +125,9 @@ static void lower_value(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     else if (g->m->doubles && rule == IR_RULE_BITS_U && operand == IR_F32)
         value = spv_word_of_double(g, ids[0]);
     else if (corrected && inst.type == IR_F32 && inst.op == IR_DIV)
-        value = spv_rounded_div(g, ids[0], ids[1]);
+        value = by_words ? spv_words_div(g, ids[0], ids[1]) : spv_rounded_div(g, ids[0], ids[1]);
     else if (corrected && inst.op == IR_SQRT)
-        value = spv_rounded_sqrt(g, ids[0]);
+        value = by_words ? spv_words_sqrt(g, ids[0]) : spv_rounded_sqrt(g, ids[0]);
     else if (opcode.form == SPV_FORM_CORE)
         value = core_op(g, frame, inst, opcode.code, ids);
     else if (opcode.form == SPV_FORM_GLSL)

@@ -201,6 +201,10 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 uint32_t spv_rounded_div(spv_gen *g, uint32_t a, uint32_t b);
 uint32_t spv_rounded_sqrt(spv_gen *g, uint32_t x);
 
+/* The same by integers, without Fma. */
+uint32_t spv_words_div(spv_gen *g, uint32_t a, uint32_t b);
+uint32_t spv_words_sqrt(spv_gen *g, uint32_t x);
+
 /* ---- doubles.c ---- */
 
 uint32_t spv_float(spv_gen *g); /* the type of 32 bits, whatever the module's reals are */

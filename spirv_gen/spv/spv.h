@@ -17,14 +17,20 @@ typedef struct spv_rays {
                                itself; ~0: there are none */
 } spv_rays;
 
+/* How f32 quotients and square roots become the nearest numbers. */
+typedef enum spv_rounding {
+    SPV_ROUNDING_OWN,   /* the device's own are */
+    SPV_ROUNDING_FUSED, /* its own are corrected by its Fma, which rounds once (rounded.c) */
+    SPV_ROUNDING_WORDS  /* its own are corrected by integers (rounded.c) */
+} spv_rounding;
+
 typedef struct spv_options {
     uint32_t local_size;               /* 0: 64 */
     bool names;                        /* OpName for functions, buffers, values' ops */
     bool signed_zero_inf_nan_preserve; /* device offers it for 32 bits: ask for it */
-    bool correct_rounding; /* the device's f32 division and square root may be off, its Fma rounds once:
-                              correct them (rounded.c) */
-    bool volatile_memory;  /* what a kernel both loads and stores is accessed as Volatile (memory.c) */
-    bool scalar_loads;     /* every word is read on its own (vector_loads.c) */
+    spv_rounding rounding;
+    bool volatile_memory; /* what a kernel both loads and stores is accessed as Volatile (memory.c) */
+    bool scalar_loads;    /* every word is read on its own (vector_loads.c) */
     spv_rays rays;
     uint32_t addressed; /* bit i: buffer i, of the first 32, is larger than a binding reaches. Its binding
                            holds two words instead, its device address, low word first */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Devices: which there are, one that is opened with its fixed kernels, and what it has done. */
 #include "api/device.h"
+#include "api/self_test.h"
 
 #include <stdlib.h>
 
@@ -46,7 +47,8 @@ bl_result device_wrap(bl_context *ctx, gpu_device *opened, bl_device **out)
         return context_fail(ctx, &err);
     }
     d->context = ctx, d->gpu = opened;
-    if (fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err) != BL_OK) {
+    if (self_test_choose_rounding(d->gpu, &err) != BL_OK ||
+        fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err) != BL_OK) {
         bl_device_destroy(d);
         return context_fail(ctx, &err);
     }

@@ -187,11 +187,11 @@ static ir_module *bounded(const ir_module *m)
     return copy;
 }
 
-static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites *sites, kernel_code *code,
+static bl_result generate(const ir_module *m, const gpu_device *device, opt_sites *sites, kernel_code *code,
                           bl_error *err)
 {
     ir_module *copy = bounded(m), *lowered = NULL;
-    opt_options o = lowering(device->float_atomics);
+    opt_options o = lowering(gpu_device_info(device)->float_atomics);
     o.sites = sites;
     bl_result r = opt_run(copy, &o, &lowered, err);
     ir_module_destroy(copy);
@@ -209,7 +209,7 @@ static bl_result compile(bl_ir_kernel *k, const ir_module *m, bl_error *err)
     TRY(complete(m, err));
     if (k->device->context->checked)
         TRY(bounds_create(k->device->gpu, m->buffers.count, &k->bounds, err));
-    TRY(generate(m, gpu_device_info(k->device->gpu), k->bounds ? &k->bounds->sites : NULL, &code, err));
+    TRY(generate(m, k->device->gpu, k->bounds ? &k->bounds->sites : NULL, &code, err));
     gpu_kernel_desc desc = {
         .words = code.words,
         .word_count = code.word_count,

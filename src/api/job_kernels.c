@@ -77,7 +77,7 @@ uint32_t job_addressed(const bl_job *job, render_pass pass)
 static code_options generation(const bl_job *job, render_pass pass, const opt_options *passes,
                                x86_target native)
 {
-    code_options o = codegen_options(gpu_device_info(job->device->gpu));
+    code_options o = codegen_options(job->device->gpu);
     o.native = ray_backend_native(job->plan, native);
     if (passes->accumulate == OPT_ACCUMULATE_FIXED)
         o.native.sums = BUFFER_GRADIENT + 1, o.native.status_buffer = passes->status_buffer,

@@ -69,7 +69,7 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
 /* Hashes field by field, because padding has no defined value. The asserts remind whoever adds a field. */
 _Static_assert(offsetof(opt_options, dump) == 80,
                "add_passes hashes all options before `dump`, from which on nothing changes the result");
-_Static_assert(sizeof(spv_options) == 40 && sizeof(x86_options) == 28, "add_generation hashes all options");
+_Static_assert(sizeof(spv_options) == 44 && sizeof(x86_options) == 28, "add_generation hashes all options");
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
@@ -87,7 +87,7 @@ static void add_generation(XXH3_state_t *h, const code_options *code)
     const uint32_t all[] = {o->local_size,
                             o->names,
                             o->signed_zero_inf_nan_preserve,
-                            o->correct_rounding,
+                            o->rounding,
                             o->volatile_memory,
                             o->scalar_loads,
                             o->rays.query,

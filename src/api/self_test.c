@@ -6,8 +6,10 @@
  * compared is what SPIR-V leaves open and nothing relies on: the payload of NaNs, and denormals where the
  * check is not about them.
  *
- * `needed` are the checks without which images or gradients are wrong. Vulkan promises them. The others are
- * what Vulkan leaves to the device; docs/devices.md says what Backlight does where they do not hold. */
+ * `needed` are the checks without which images or gradients are wrong. The others are
+ * what Vulkan leaves to the device; docs/devices.md says what Backlight does where they do not hold. Four of
+ * them run whenever a GPU is opened, and choose how its kernels divide. */
+#include "api/self_test.h"
 #include "api/device.h"
 #include "codegen/codegen.h"
 #include "spirv_gen/opt/opt.h"
@@ -35,8 +37,9 @@ typedef enum comparison {
 typedef struct check {
     const char *name, *holds;
     bool needed;
-    bool own; /* without what kernels do for devices of this kind: corrected division
-                 (spirv_gen/spv/rounded.c), volatile memory (spirv_gen/spv/memory.c) */
+    /* Of its kernel: as the device's kernels are, or without what they do for devices of its kind (volatile
+     * memory, spirv_gen/spv/memory.c), and with quotients and roots that are found so. */
+    gpu_rounding rounding;
     comparison how;
     /* The value of an invocation, of operands that are words; or what writes to OUTPUT by itself and returns
      * nothing. */
@@ -244,29 +247,34 @@ static uint32_t own_stores_word(uint32_t cell)
     return cell < ROW ? cell * cell + 1 : sum;
 }
 
+#define USUAL GPU_ROUNDING_UNKNOWN
+#define OWN GPU_ROUNDING_OWN
+#define FUSED GPU_ROUNDING_FUSED
 static const check checks[] = {
-    {"sums", "are rounded to the nearest", true, false, REALS, sum, 0, NULL},
-    {"products", "are rounded to the nearest", true, false, REALS, product, 0, NULL},
-    {"contraction", "does not happen: a b + c is rounded twice", true, false, REALS, contraction, 0, NULL},
-    {"comparisons", "are those of IEEE 754, of NaN too", true, false, WORDS, comparisons, 0, NULL},
-    {"infinities", "stay, and make NaN where they should", true, false, REALS, infinities, 0, NULL},
-    {"integers", "wrap, shift and divide as words of 32 bits", true, false, WORDS, integers, 0, NULL},
-    {"conversions", "truncate and round as they should", true, false, WORDS, conversions, 0, NULL},
-    {"functions", "of our own give the interpreter's bits", true, false, WORDS, functions, 0, NULL},
-    {"local arrays", "keep what is indexed by values", true, false, WORDS, arrays, 0, NULL},
-    {"atomics", "lose nothing, and carry into a second word", true, false, WORDS, atomics, 0, NULL},
-    {"invocations", "of large dispatches all come, once", true, false, WORDS, invocations, MANY,
+    {"sums", "are rounded to the nearest", true, USUAL, REALS, sum, 0, NULL},
+    {"products", "are rounded to the nearest", true, USUAL, REALS, product, 0, NULL},
+    {"contraction", "does not happen: a b + c is rounded twice", true, USUAL, REALS, contraction, 0, NULL},
+    {"comparisons", "are those of IEEE 754, of NaN too", true, USUAL, WORDS, comparisons, 0, NULL},
+    {"infinities", "stay, and make NaN where they should", true, USUAL, REALS, infinities, 0, NULL},
+    {"integers", "wrap, shift and divide as words of 32 bits", true, USUAL, WORDS, integers, 0, NULL},
+    {"conversions", "truncate and round as they should", true, USUAL, WORDS, conversions, 0, NULL},
+    {"functions", "of our own give the interpreter's bits", true, USUAL, WORDS, functions, 0, NULL},
+    {"local arrays", "keep what is indexed by values", true, USUAL, WORDS, arrays, 0, NULL},
+    {"atomics", "lose nothing, and carry into a second word", true, USUAL, WORDS, atomics, 0, NULL},
+    {"invocations", "of large dispatches all come, once", true, USUAL, WORDS, invocations, MANY,
      invocations_sum},
-    {"later loads", "see what their invocation has stored", true, false, WORDS, own_stores, LOCAL_SIZE,
+    {"later loads", "see what their invocation has stored", true, USUAL, WORDS, own_stores, LOCAL_SIZE,
      own_stores_word},
-    {"division", "is rounded to the nearest in kernels", true, false, REALS, quotient, 0, NULL},
-    {"square root", "is rounded to the nearest in kernels", true, false, REALS, root, 0, NULL},
-    {"own division", "of the device is, without a correction", false, true, REALS, quotient, 0, NULL},
-    {"own root", "of the device is, without a correction", false, true, REALS, root, 0, NULL},
-    {"own order", "of the device is such, without Volatile", false, true, WORDS, own_stores, LOCAL_SIZE,
+    {"division", "is rounded to the nearest in kernels", true, USUAL, REALS, quotient, 0, NULL},
+    {"square root", "is rounded to the nearest in kernels", true, USUAL, REALS, root, 0, NULL},
+    {"own division", "of the device is, without a correction", false, OWN, REALS, quotient, 0, NULL},
+    {"own root", "of the device is, without a correction", false, OWN, REALS, root, 0, NULL},
+    {"Fma division", "is, where a multiply-add corrects it", false, FUSED, REALS, quotient, 0, NULL},
+    {"Fma root", "is, where a multiply-add corrects it", false, FUSED, REALS, root, 0, NULL},
+    {"own order", "of the device is such, without Volatile", false, OWN, WORDS, own_stores, LOCAL_SIZE,
      own_stores_word},
-    {"signed zeros", "keep their sign", false, false, WORDS, signed_zeros, 0, NULL},
-    {"denormals", "are kept", false, false, DENORMALS, denormal, 0, NULL},
+    {"signed zeros", "keep their sign", false, USUAL, WORDS, signed_zeros, 0, NULL},
+    {"denormals", "are kept", false, USUAL, DENORMALS, denormal, 0, NULL},
 };
 enum { CHECK_COUNT = sizeof checks / sizeof *checks };
 
@@ -356,9 +364,11 @@ typedef struct machine {
 static bl_result dispatch(machine *k, const ir_module *lowered, const check *c, bl_error *err)
 {
     kernel_code code;
-    code_options options = codegen_options(gpu_device_info(k->device));
-    options.spirv.correct_rounding &= !c->own;
-    options.spirv.volatile_memory &= !c->own;
+    code_options options = codegen_options(k->device);
+    options.spirv.rounding = c->rounding == OWN     ? SPV_ROUNDING_OWN
+                             : c->rounding == FUSED ? SPV_ROUNDING_FUSED
+                                                    : options.spirv.rounding;
+    options.spirv.volatile_memory &= c->rounding != OWN;
     TRY(codegen_words(lowered, &options, &code, err));
     const gpu_kernel_desc desc = {.words = code.words,
                                   .word_count = code.word_count,
@@ -386,12 +396,12 @@ static bl_result run(machine *k, const ir_module *lowered, const check *c, const
     return gpu_buffer_read(k->buffers[OUTPUT], 0, output, 4 * LANES, err);
 }
 
-static bl_result test(bl_device *device, const check *c, bl_self_check *out, bl_error *err)
+static bl_result test(gpu_device *device, const check *c, bl_self_check *out, bl_error *err)
 {
     ir_module *lowered = NULL;
     TRY(make_trace(c, &lowered, err));
     uint32_t *memory = memory_zeroed(5 * LANES, sizeof *memory);
-    machine k = {.device = device->gpu};
+    machine k = {.device = device};
     bl_result r = memory ? BL_OK : error_set(err, BL_ERROR_MEMORY, "out of memory");
     if (r == BL_OK) {
         uint32_t *input = memory, *expected = memory + 3 * LANES, *got = memory + 4 * LANES;
@@ -416,5 +426,38 @@ bl_result bl_device_self_check(bl_device *device, uint32_t k, bl_self_check *out
     if (k >= CHECK_COUNT)
         return BL_OK;
     out->name = checks[k].name, out->expectation = checks[k].holds, out->needed = checks[k].needed;
-    return test(device, &checks[k], out, &err) == BL_OK ? BL_OK : context_fail(device->context, &err);
+    return test(device->gpu, &checks[k], out, &err) == BL_OK ? BL_OK : context_fail(device->context, &err);
+}
+
+/* ---- what is chosen by it ---- */
+
+/* Whether the device's quotients and roots are the nearest numbers when they are found so. */
+static bl_result rounds(gpu_device *device, gpu_rounding rounding, bool *holds, bl_error *err)
+{
+    *holds = true;
+    for (uint32_t k = 0; k < CHECK_COUNT && *holds; k++) {
+        bl_self_check found = {0};
+        if (checks[k].rounding != rounding || (checks[k].value != quotient && checks[k].value != root))
+            continue;
+        TRY(test(device, &checks[k], &found, err));
+        *holds = found.holds;
+    }
+    return BL_OK;
+}
+
+/* Fma first: that it rounds once is a matter of hardware. Own quotients that are right here may be made
+ * otherwise in another kernel. */
+bl_result self_test_choose_rounding(gpu_device *device, bl_error *err)
+{
+    static const gpu_rounding order[] = {GPU_ROUNDING_FUSED, GPU_ROUNDING_OWN};
+    bool holds = false;
+    if (gpu_device_info(device)->rounds || !gpu_device_runs(device))
+        return BL_OK;
+    gpu_rounding chosen = GPU_ROUNDING_WORDS;
+    for (int k = 0; k < 2 && !holds; k++) {
+        TRY(rounds(device, order[k], &holds, err));
+        chosen = holds ? order[k] : chosen;
+    }
+    gpu_device_set_rounding(device, chosen);
+    return BL_OK;
 }

@@ -2,13 +2,22 @@
  * Words of a kernel for a device. */
 #include "codegen/codegen.h"
 
-code_options codegen_options(const gpu_info *device)
+static spv_rounding rounding_of(const gpu_device *device)
 {
+    const gpu_rounding rounding = gpu_device_rounding(device);
+    return rounding == GPU_ROUNDING_OWN     ? SPV_ROUNDING_OWN
+           : rounding == GPU_ROUNDING_WORDS ? SPV_ROUNDING_WORDS
+                                            : SPV_ROUNDING_FUSED;
+}
+
+code_options codegen_options(const gpu_device *opened)
+{
+    const gpu_info *device = gpu_device_info(opened);
     return (code_options){
         .native.target = (x86_target)device->native_target,
         .spirv = {.local_size = LOCAL_SIZE,
                   .names = true,
-                  .correct_rounding = !device->rounds,
+                  .rounding = rounding_of(opened),
                   .volatile_memory = !gpu_is_processor(device->kind),
                   .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
     };

@@ -25,7 +25,7 @@ typedef struct kernel_code {
 
 /* What every kernel on the device is generated with. The caller adds what is the kernel's own: buffers that
  * are addressed, rays. */
-code_options codegen_options(const gpu_info *device);
+code_options codegen_options(const gpu_device *device);
 /* lowered: made by opt_run. A kernel made of these words has as many buffers as the trace, as many
  * push-constant words as it has uniforms, and LOCAL_SIZE invocations in a workgroup. */
 bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out,

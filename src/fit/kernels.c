@@ -72,7 +72,7 @@ bl_result fit_kernels_check(fit_kernels *kernels, bl_error *err)
 static bl_result create(gpu_device *device, const ir_module *lowered, form *out, bl_error *err)
 {
     kernel_code code;
-    code_options options = codegen_options(gpu_device_info(device));
+    code_options options = codegen_options(device);
     options.spirv.addressed = out->addressed;
     TRY(codegen_words(lowered, &options, &code, err));
     gpu_kernel_desc d = {

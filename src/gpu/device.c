@@ -220,6 +220,14 @@ const gpu_info *gpu_device_info(const gpu_device *d) { return &d->candidate->inf
 
 bool gpu_device_runs(const gpu_device *d) { return d->runs; }
 
+gpu_rounding gpu_device_rounding(const gpu_device *d)
+{
+    const gpu_rounding assumed = d->candidate->info.rounds ? GPU_ROUNDING_OWN : GPU_ROUNDING_FUSED;
+    return d->rounding == GPU_ROUNDING_UNKNOWN ? assumed : d->rounding;
+}
+
+void gpu_device_set_rounding(gpu_device *d, gpu_rounding rounding) { d->rounding = rounding; }
+
 bl_result gpu_runs_nothing(const gpu_device *d, bl_error *err)
 {
     const gpu_info *info = &d->candidate->info;

@@ -42,9 +42,8 @@ typedef struct gpu_info {
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */
-    bool rounds;        /* f32 division and square root are rounded to the nearest; elsewhere kernels correct
-                           them (spirv_gen/spv/rounded.c) */
-    bool float_atomics; /* shaderBufferFloat32AtomicAdd */
+    bool rounds;                  /* it is known to round f32 division and square root to the nearest */
+    bool float_atomics;           /* shaderBufferFloat32AtomicAdd */
     bool ray_query, int64, timestamps, signed_zero_inf_nan_preserve;
     bool float64;        /* kernels of modules of doubles run: shaderFloat64 */
     bool int64_atomics;  /* shaderBufferInt64Atomics */
@@ -87,6 +86,16 @@ const gpu_info *gpu_device_info(const gpu_device *d);
  * a device holds no memory: its buffers have a size, what is written to them is dropped, reading fails, and
  * so does the beginning of a batch. It has no acceleration structures. */
 bool gpu_device_runs(const gpu_device *d);
+
+/* How f32 division and square root of its kernels come to be rounded to the nearest. */
+typedef enum gpu_rounding {
+    GPU_ROUNDING_UNKNOWN, /* nobody has looked: as the kind of device says (gpu_info.rounds) */
+    GPU_ROUNDING_OWN,     /* by themselves */
+    GPU_ROUNDING_FUSED,   /* by a multiply-add that rounds once (spirv_gen/spv/rounded.c) */
+    GPU_ROUNDING_WORDS    /* by integers (spirv_gen/spv/rounded.c) */
+} gpu_rounding;
+gpu_rounding gpu_device_rounding(const gpu_device *d); /* never unknown */
+void gpu_device_set_rounding(gpu_device *d, gpu_rounding rounding);
 
 typedef struct gpu_stats {
     uint64_t pipelines_created, dispatches, submits;

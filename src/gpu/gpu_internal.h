@@ -42,6 +42,7 @@ struct gpu_device {
     const gpu_backend *backend;
     const gpu_candidate *candidate;
     bool runs; /* gpu_device_runs */
+    gpu_rounding rounding;
     gpu_stats stats;
 };
 

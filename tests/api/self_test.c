@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { CHECKS_LEAST = 19 };
+enum { CHECKS_LEAST = 21 };
 
 static scene_device device;
 

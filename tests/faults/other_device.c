@@ -11,11 +11,14 @@
  *   odd_time     ticks of 52.08 ns, of which 36 bits count
  *   lost         the device is lost at submission number OTHER_DEVICE_LOST, for good
  *   robust       robustBufferAccess is switched on
+ *   sloppy, fused, zeros   arithmetic that is worse, or better: sloppy_code.h
  *   count        says on standard error, when memory is given back for the last time, how often memory was
  *                asked for and how many pieces there were at most
  *
  * Calls that the specification forbids on such a device (mapping its hidden memory, a queue of a family that
  * was not asked for) end the program. */
+#include "sloppy_code.h"
+
 #include <vulkan/vulkan.h>
 
 #include <dlfcn.h>
@@ -228,6 +231,20 @@ static VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice d, VkDeviceMemory m, VkDevice
     return NEXT_OF(d, MapMemory)(d, m, offset, size, flags, out);
 }
 
+static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice d, const VkShaderModuleCreateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks,
+                                                    VkShaderModule *out)
+{
+    const sloppy_rules rules = {.sloppy = is("sloppy"), .fused = is("fused"), .zeros = is("zeros")};
+    VkShaderModuleCreateInfo own = *info;
+    size_t count;
+    uint32_t *words = sloppy_code(info->pCode, info->codeSize / 4, rules, &count);
+    own.pCode = words, own.codeSize = 4 * count;
+    VkResult result = NEXT_OF(d, CreateShaderModule)(d, &own, callbacks, out);
+    free(words);
+    return result;
+}
+
 static VkDevice submits_to; /* there is one device a process */
 
 static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue q, uint32_t count, const VkSubmitInfo *infos,
@@ -262,6 +279,7 @@ static PFN_vkVoidFunction own_device(const char *name)
         {"vkAllocateMemory", (PFN_vkVoidFunction)allocate},
         {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
         {"vkMapMemory", (PFN_vkVoidFunction)map},
+        {"vkCreateShaderModule", (PFN_vkVoidFunction)create_module},
         {"vkQueueSubmit", (PFN_vkVoidFunction)submit},
         {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)get_properties},
         {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)get_properties2},

@@ -117,7 +117,7 @@ static void require(device_run *d, bl_result result)
 static kernel_code generate(device_run *d, const ir_module *m, uint32_t local_size)
 {
     kernel_code code = {0};
-    code_options options = codegen_options(gpu_device_info(d->device));
+    code_options options = codegen_options(d->device);
     if (options.native.target != X86_NONE) {
         x86_target target = options.native.target;
         options.native = d->native;
@@ -128,7 +128,7 @@ static kernel_code generate(device_run *d, const ir_module *m, uint32_t local_si
     options.spirv.local_size = local_size;
     options.spirv.names = false;
     options.spirv.rays = d->rays;
-    options.spirv.correct_rounding |= d->corrected;
+    options.spirv.rounding = d->rounding ? d->rounding : options.spirv.rounding;
     options.spirv.addressed = d->addressed;
     spv_code spirv = checked_spirv(m, &options.spirv);
     code.words = spirv.words, code.word_count = spirv.word_count;

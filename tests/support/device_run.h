@@ -19,10 +19,10 @@
 typedef struct device_run {
     gpu *instance;
     gpu_device *device;
-    spv_rays rays;      /* of the kernels to come; zeroed: rays have been lowered */
-    x86_options native; /* of the kernels to come, on the native device; its target does not count */
-    bool corrected;     /* of the kernels to come: quotients and roots are corrected (spv/rounded.c) */
-    uint32_t addressed; /* of the kernels to come: buffers reached by their addresses */
+    spv_rays rays;         /* of the kernels to come; zeroed: rays have been lowered */
+    x86_options native;    /* of the kernels to come, on the native device; its target does not count */
+    spv_rounding rounding; /* of the kernels to come; 0: as the device needs */
+    uint32_t addressed;    /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;
 

@@ -17,7 +17,7 @@ static inline float moved_by_ulps(float value, int ulps)
 /* own: the device's 1 / b */
 static inline float rounded_div(float a, float b, float own, rounded_fma *fma)
 {
-    float y = fma(fma(-b, own, 1), own, own), q = a * y;
+    float y = fma(fma(-b, own, 1) + 0x1p-41f, own, own), q = a * y;
     return fma(fma(-b, q, a), y, q);
 }
 

@@ -185,7 +185,7 @@ static bool is_left_to_device(ir_op op, ir_type type, const run_memory *got, con
     const uint32_t least = 27, most = 253; /* exponents of 2^-100 and 2^126 */
     uint32_t a = got->words[0][lane] >> 23, b = got->words[1][lane] >> 23 & 255u;
     uint32_t quotient = expected->words[3][lane] >> 23 & 255u;
-    if (type != IR_F32 || (gpu_device_info(device.device)->rounds && !device.corrected))
+    if (type != IR_F32 || (gpu_device_info(device.device)->rounds && !device.rounding))
         return false;
     if (op == IR_SQRT)
         return a < least || a >= 227; /* 2^100, and negative ones */
@@ -194,8 +194,7 @@ static bool is_left_to_device(ir_op op, ir_type type, const run_memory *got, con
            (op == IR_ATAN2 && (a >= most || b >= most || a < least || b < least));
 }
 
-/* As both CPU drivers do it, so that corrections leave an ulp, of which atan2 makes more. They are for GPUs.
- */
+/* As both CPU drivers do it, so that corrections by it leave an ulp, of which atan2 makes more. */
 enum { MOST_OFF = 4 };
 static bool fma_rounds_twice(void)
 {
@@ -213,7 +212,8 @@ static void compare_op(ir_op op, ir_type type, ir_type result_type, const run_me
             continue;
         if ((result_type == IR_F32 && is_denormal(b)) || is_left_to_device(op, type, got, expected, i))
             continue;
-        if (result_type == IR_F32 && device.corrected && fma_rounds_twice() && ulp_distance(a, b) <= MOST_OFF)
+        if (result_type == IR_F32 && device.rounding == SPV_ROUNDING_FUSED && fma_rounds_twice() &&
+            ulp_distance(a, b) <= MOST_OFF)
             continue;
         fail_msg("%s of %s: (0x%08x, 0x%08x, 0x%08x) gives 0x%08x, expected 0x%08x", ir_op_table[op].name,
                  ir_type_names[type], got->words[0][i], got->words[1][i], got->words[2][i], a, b);
@@ -253,22 +253,19 @@ static void every_row_equals_the_interpreter(void **state)
 static void corrected_rows_equal_the_interpreter(void **state)
 {
     (void)state;
-    check_op(IR_DIV, IR_F32);
-    check_op(IR_SQRT, IR_F32);
-    check_op(IR_ATAN2, IR_F32);
-}
-
-static int correct(void **state)
-{
-    (void)state;
-    device.corrected = true;
-    return 0;
+    static const spv_rounding ways[] = {SPV_ROUNDING_FUSED, SPV_ROUNDING_WORDS};
+    for (int k = 0; k < 2; k++) {
+        device.rounding = ways[k];
+        check_op(IR_DIV, IR_F32);
+        check_op(IR_SQRT, IR_F32);
+        check_op(IR_ATAN2, IR_F32);
+    }
 }
 
 static int correct_no_longer(void **state)
 {
     (void)state;
-    device.corrected = false;
+    device.rounding = SPV_ROUNDING_OWN;
     return 0;
 }
 
@@ -846,7 +843,7 @@ int main(void)
         BY_ADDRESS(compare_exchange_loses_nothing),
         BY_ADDRESS(float_atomics_where_there_are_any),
         cmocka_unit_test(every_row_equals_the_interpreter),
-        cmocka_unit_test_setup_teardown(corrected_rows_equal_the_interpreter, correct, correct_no_longer),
+        cmocka_unit_test_setup_teardown(corrected_rows_equal_the_interpreter, NULL, correct_no_longer),
         cmocka_unit_test(branches),
         cmocka_unit_test(neighbours_of_a_wrapped_base),
         cmocka_unit_test(loop_states_rotate),

@@ -33,11 +33,41 @@ static void quotients_are_the_nearest(void **state)
             i % 16 < 2
                 ? ir_bits_float(127u << 23 | near_one)
                 : ir_bits_float((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
-        int off = (int)(more >> 32) % (2 * OFF + 1) - OFF;
+        int off = (int)((more >> 32) % (2 * OFF + 1)) - OFF;
+        if (i % 32 < 2) /* and reciprocals */
+            a = ir_bits_float((uint32_t)(120 + random % 13) << 23);
         if (rounded_div(a, b, moved_by_ulps(1 / b, off), fmaf) != a / b)
             fail_msg("%a / %a, own reciprocal off by %d ulp: %a", (double)a, (double)b, off,
                      (double)rounded_div(a, b, moved_by_ulps(1 / b, off), fmaf));
     }
+}
+
+/* x with x 2^places = r modulo an odd b. */
+static uint32_t halved(uint32_t r, uint32_t b, int places)
+{
+    for (; places > 0; places--)
+        r = r & 1 ? (r >> 1) + (b >> 1) + 1 : r >> 1;
+    return r;
+}
+
+/* The quotients that lie closest to the middle of two numbers: of mantissas a and b with a 2^24 or a 2^25 as
+ * near to an odd multiple of b as can be. A fiftieth of all b, and the largest ones. */
+static void quotients_near_the_middle_are_the_nearest(void **state)
+{
+    (void)state;
+    enum { LEAST = 1 << 23, MOST = 1 << 24, NEAR = 3 };
+    uint32_t tried = 0, step = getenv("BL_LONG") ? 2 : 98;
+    for (uint32_t n = LEAST + 1; n < MOST; n += n < MOST - 1024 ? step : 2)
+        for (int k = 0; k < 4 * NEAR; k++) {
+            int r = k / 4 + 1;
+            uint32_t m = halved(k & 1 ? n - (uint32_t)r : (uint32_t)r, n, k & 2 ? 25 : 24);
+            m = m < LEAST && m + n < MOST ? m + n : m;
+            float a = ldexpf((float)m, -23), b = ldexpf((float)n, -23);
+            for (int off = -OFF; m >= LEAST && off <= OFF; off++, tried++)
+                if (rounded_div(a, b, moved_by_ulps(1 / b, off), fmaf) != a / b)
+                    fail_msg("%a / %a, own reciprocal off by %d ulp", (double)a, (double)b, off);
+        }
+    assert_true(tried > 1000000);
 }
 
 static void roots_are_the_nearest(void **state)
@@ -61,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotients_are_the_nearest),
+        cmocka_unit_test(quotients_near_the_middle_are_the_nearest),
         cmocka_unit_test(roots_are_the_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
