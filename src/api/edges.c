@@ -60,8 +60,9 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
     e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM, e.film_spp = w->spp;
     if (w->lanes.count)
         e.strips = job_strips(job_pixels(job), w->spp);
+    const uint32_t usual = w->edges_spp ? w->edges_spp : (w->spp + EDGES_SHARE - 1) / EDGES_SHARE;
     bool own = w->own_counts && own_samples(job, k) != PLAN_NONE;
-    e.spp = job_spp(job, own ? own_samples(job, k) : (w->spp + EDGES_SHARE - 1) / EDGES_SHARE);
+    e.spp = job_spp(job, own ? own_samples(job, k) : usual);
     e.progress_from = e.progress_to;
     return e;
 }

@@ -49,6 +49,7 @@ static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene 
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
     TRY(fit_average_create(fit, err));
+    TRY(fit_edges_create(fit, err));
     TRY(fit_noise_create(fit, err));
     TRY(fit_samples_create(fit, err));
     TRY(fit_recursion_create(fit, err));
@@ -269,6 +270,7 @@ void bl_fit_destroy(bl_fit *fit)
         gpu_buffer_destroy(own[i]);
     fit_views_destroy(fit);
     fit_average_destroy(fit);
+    fit_edges_destroy(fit);
     fit_noise_destroy(fit);
     fit_samples_destroy(fit);
     fit_recursion_destroy(fit);
@@ -309,6 +311,7 @@ job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_
         .stream = 1,
         .strips = gradient_form_strips(fit->job, fit->desc.form, fit->samples.gradient),
         .edges_learnt = fit_edges_learnt(fit),
+        .edges_spp = fit_edges_samples(fit),
     };
 }
 
@@ -403,6 +406,19 @@ static bl_result probe(bl_fit *fit, bl_error *err)
     bl_result r = all_sights(fit, &unused, err);
     fit->probe.running = false;
     return r == BL_OK && unused.overflowed == 0 ? fit_noise_keep(fit, err) : r;
+}
+
+/* Looks at the noise of edges, where the step is one to do so. */
+static bl_result look_at_edges(bl_fit *fit, bl_error *err)
+{
+    fit_sight sight = {0};
+    uint32_t view = 0;
+    if (!fit_edges_due(fit))
+        return BL_OK;
+    TRY(fit_look(fit, &view, &sight, err));
+    const job_loss loss = fit_sight_loss(fit, &sight);
+    const job_work_desc w = fit_gradient_work(fit, &loss, sight.seed);
+    return fit_edges_look(fit, &w, err);
 }
 
 /* A pipelined method: keeps the image that the gradient pass has made, for the next step. */
@@ -561,6 +577,7 @@ static bl_result step(bl_fit *fit, bl_error *err)
         return error_set(err, BL_ERROR_ARGUMENT, "the fit has done %u steps: it cannot count more", s.step);
     TRY(probe(fit, err));
     TRY(all_sights(fit, &s, err));
+    TRY(look_at_edges(fit, err));
     TRY(fit_noise_compare(fit, err));
     TRY(keep_image(fit, err));
     TRY(fit_recursion_follow(fit, &s, err));

@@ -70,6 +70,14 @@ typedef struct fit_trail {
     uint32_t steps;
 } fit_trail;
 
+/* How many samples moving edges have (fit_edges.c). */
+typedef struct fit_edges {
+    gpu_buffer *step; /* the step's gradient, while that of edges alone is found; NULL: they have the usual */
+    float *before;    /* the gradient of the step before: without edges, of edges alone; and room for this
+                         step's */
+    float share;      /* of the gradient's samples; 0: as usual */
+} fit_edges;
+
 /* Means of the values over steps (fit_average.c). */
 typedef struct fit_average {
     float *means; /* of the job's requested parameters, one after the other; NULL: none are kept */
@@ -85,6 +93,7 @@ struct bl_fit {
     fit_probe probe;
     fit_samples samples;
     fit_average average;
+    fit_edges edges;
     fit_trail *trails;         /* of the views; NULL: images are those of the step alone */
     fit_parameter *parameters; /* in the order of the job's requested parameters */
     fit_asked *asked;          /* in the order of the descriptor's */

@@ -35,12 +35,14 @@ typedef struct job_work_desc {
     bl_progress progress;
     void *user;
     double progress_from, progress_to;
-    bl_edges edges;    /* BL_EDGES_NONE: of a gradient or forward pass without them */
-    bool own_counts;   /* edges have the sample counts of the scene's integrator */
-    bool edges_learnt; /* edges choose by what a pass before has learnt */
-    uint32_t film_spp; /* of RENDER_EDGES_PATH_FORWARD: by how many samples the film is divided */
-    bool keeps_status; /* counters of the pass before go on */
-    bool adds;         /* gradient pass: adds to the sums that are there, instead of to zeros */
+    bl_edges edges;     /* BL_EDGES_NONE: of a gradient or forward pass without them */
+    bool own_counts;    /* edges have the sample counts of the scene's integrator */
+    bool edges_learnt;  /* edges choose by what a pass before has learnt */
+    bool edges_alone;   /* gradient pass: nothing but edges, by the dL/dI that is there */
+    uint32_t edges_spp; /* samples of a pass of edges; 0: as docs/theory/edges.md says */
+    uint32_t film_spp;  /* of RENDER_EDGES_PATH_FORWARD: by how many samples the film is divided */
+    bool keeps_status;  /* counters of the pass before go on */
+    bool adds;          /* gradient pass: adds to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where
                         they are */
 } job_work_desc;

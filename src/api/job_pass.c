@@ -187,7 +187,9 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     TRY(job_reserve_film(job, w->pass, all.lane_count, err));
     bool splats = job_splats(job, w->pass);
     TRY(splats ? run_splats(job, w, stats, err) : job_prepare(job, w, stats, err));
-    if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
+    if (w->edges_alone)
+        BL_ASSERT(w->pass == RENDER_GRADIENT, "edges alone in pass %d", (int)w->pass);
+    else if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
         TRY(run_tape(job, w, stats, err));
     else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
         TRY(gradient_form_run(job, w, stats, err));
