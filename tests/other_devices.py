@@ -8,6 +8,7 @@ checkpoint to the same end. Needs BL_PROGRAM, BL_SWIFTSHADER."""
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,16 @@ DEVICES = ["hidden,queues,no_time", "hidden,odd_time", "robust,no_time", "queues
 JOB = {"scene": SCENE, "defines": {"resolution": "16", "max_depth": "4"}, "target": {"render": True, "spp": 16},
        "parameters": [{"name": "red.reflectance.value", "initial": 0.5, "bounds": [0, 1]}],
        "optimizer": {"type": "adam", "rate": 0.02}, "steps": 8, "spp": 2, "checkpoint_steps": 2}
+GLASS = """<scene version="3.0.0">
+  <integrator type="%s"><integer name="max_depth" value="%d"/></integrator>
+  <sensor type="perspective"><float name="fov" value="40"/>
+    <transform name="to_world"><lookat origin="0, -4, 1.5" target="0, 0, 0.4" up="0, 0, 1"/></transform>
+    <film type="hdrfilm"><integer name="width" value="16"/><integer name="height" value="16"/></film></sensor>
+  <shape type="rectangle"><transform name="to_world"><scale value="3"/></transform><bsdf type="diffuse"/></shape>
+  <shape type="sphere"><point name="center" value="-0.6, 0, 0.5"/><float name="radius" value="0.5"/>
+    <bsdf type="dielectric" id="glass"/></shape>
+  <emitter type="point"><point name="position" value="0.8, 0.2, 1.9"/></emitter>
+</scene>"""
 failures = 0
 
 
@@ -53,12 +64,12 @@ def contents(folder):
     return found
 
 
-def results(device):
+def results(device, scene=SCENE, drawn=tuple(SMALL), gradient=tuple(PARAMETERS)):
     """Image and gradients, as bytes."""
     with tempfile.TemporaryDirectory() as folder:
         image = os.path.join(folder, "image.pfm")
-        for arguments in (["render", SCENE, *SMALL, "-o", image],
-                          ["grad", SCENE, *SMALL, *PARAMETERS, "--adjoint", image, "-o", folder, "--quiet"]):
+        for arguments in (["render", scene, *drawn, "-o", image],
+                          ["grad", scene, *drawn, *gradient, "--adjoint", image, "-o", folder, "--quiet"]):
             status, _, err = run(device, *arguments)
             check(status == 0, "%s on '%s': %s" % (arguments[0], device, err))
         return contents(folder)
@@ -69,6 +80,23 @@ def same_bytes():
     check(len(expected) == 2, "image and gradient: %s" % sorted(expected))
     for device in DEVICES:
         check(results(device) == expected, "'%s' computes something else" % device)
+
+
+def positions_of_chains():
+    """A GPU's lane walks along short chains again, and keeps positions of longer ones in one array, as those of
+    paths from lights. Images have the bytes of a device that keeps them in two, gradients but for the order of sums:
+    GPUs add what a function finds where it is found."""
+    with tempfile.TemporaryDirectory() as folder:
+        for integrator, depth in (("path", 4), ("path", 9), ("ptracer", 6)):
+            scene = os.path.join(folder, "%s%d.xml" % (integrator, depth))
+            with open(scene, "w", encoding="utf-8") as file:
+                file.write(GLASS % (integrator, depth))
+            gradient = ["--param", "glass.eta", "--edges", "none"]
+            one, two = (results(device, scene, ["--spp", "4"], gradient) for device in ("discrete", ""))
+            name = next(n for n in two if n.endswith(".npy"))
+            by_eta, expected = (struct.unpack("<f", r.pop(name)[-4:])[0] for r in (one, two))
+            good = one == two and len(two) == 1 and expected != 0 and abs(by_eta - expected) <= 1e-6 * abs(expected)
+            check(good, "%s to depth %d on a GPU: %g instead of %g" % (integrator, depth, by_eta, expected))
 
 
 def the_list():
@@ -146,7 +174,7 @@ def faults_of_the_self_test():
 
 
 def main():
-    for part in (same_bytes, the_list, budget, lost_device, pieces_of_memory, faults_of_the_self_test):
+    for part in (same_bytes, positions_of_chains, the_list, budget, lost_device, pieces_of_memory, faults_of_the_self_test):
         before = failures
         part()
         print("%s %s" % ("pass" if failures == before else "FAIL", part.__name__), flush=True)

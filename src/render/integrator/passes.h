@@ -61,6 +61,7 @@ static inline bool render_pass_walks(render_pass pass) { return render_passes[pa
 typedef struct render_trace_options {
     bool no_next_event;
     bool walks_again;        /* walk.walks_again */
+    bool packs_rows;         /* walk.packs_rows, but in double precision */
     uint32_t unrolled_depth; /* RENDER_UNROLLED: vertices */
     bool fixed_point; /* RENDER_UPDATE_ADJOINT: how it finds gradients, as in opt/accumulate.c; else as f32 */
 } render_trace_options;

@@ -19,7 +19,7 @@
  * in n.
  *
  * Where walk.walks_again (short paths on GPUs), nothing is kept: positions that are kept in the order of a
- * chain are an array that a GPU has in slow memory (docs/decisions/registers.md). To every vertex the lane
+ * chain are an array, which a GPU has in memory (docs/decisions/registers.md). To every vertex the lane
  * walks from the chain's first one, and where the path goes on it
  *
  *   ON     walks forth once more, from the first vertex to what comes after the last.
@@ -113,7 +113,7 @@ kept_rows chain_make_rows(walk *w)
     replay_sums sums = sums_start(&w->t);
     loop_state row = {0};
     state_row(w, &row, &at, &b, &sums);
-    return rows_make(w->t.f, &row, ROWS);
+    return rows_make(w->t.f, &row, ROWS, w->packs_rows);
 }
 
 /* Where `when`: position and throughput become those of row `number`; of the row BEHIND the sums, too. */

@@ -201,7 +201,7 @@ bl_result kernel_light_replay(walk *w, ir_module *m)
     };
     loop_state row = {0}, state = {0}, next = {0};
     state_place(w, &row, &p.at, &p.b);
-    p.rows = rows_make(f, &row, KEPT);
+    p.rows = rows_make(f, &row, KEPT, w->packs_rows);
     state_replay(w, &state, &p);
     ir_ref loop = state_loop(f, &state);
     state_replay(w, &state, &p);

@@ -142,6 +142,7 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
         .next_event = s->use_next_event && !(o && o->no_next_event),
         .bsdf_emission = s->use_bsdf_sampling,
         .walks_again = o && o->walks_again,
+        .packs_rows = o && o->packs_rows && !p->doubles,
     };
     walk *w = &walk_of_pass;
     BL_ASSERT(pass != RENDER_UNROLLED || (o && o->unrolled_depth > 0), "vertices of an unrolled path");

@@ -154,6 +154,7 @@ struct walk {
     bool skips_direct; /* what it finds by two segments or fewer is left out */
     bool chains;       /* vertices are backpropagated along chains (kernels/attached_replay.c) */
     bool walks_again;  /* there: a lane keeps no positions along a chain, but walks to them again */
+    bool packs_rows;   /* positions that it keeps are in one array (kept_rows.h) */
     bool disperses;    /* the index of some material differs by channel */
     bool chromatic;    /* that, or the extinction of some medium does: walk_position.share is carried */
     uint32_t film_channels; /* of the image; those of light are t.channels */
