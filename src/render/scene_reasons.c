@@ -82,10 +82,32 @@ static const char *moving_reason(render_scene *s, place_notes n)
                         n & NOTE_BEAM ? "; so is the place of the light" : "");
 }
 
+/* Whether a picture in it has another value at u = 1 than at u = 0. */
+static bool picture_has_ends(const scene_object *o)
+{
+    bool any = o->cls == &texture_bitmap.base.plugin &&
+               (strcmp(scene_get(o, "wrap_mode")->text, "repeat") != 0 || scene_get(o, "to_uv")->given);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        any |= o->values[k].object && picture_has_ends(o->values[k].object);
+    for (uint32_t k = 0; k < o->child_count; k++)
+        any |= picture_has_ends(o->children[k]);
+    return any;
+}
+
+/* Whether texture coordinates go around the shape, so that they have a seam. */
+static bool closes(const scene_object *shape)
+{
+    return shape->cls == &shape_sphere.base.plugin || shape->cls == &shape_cylinder.base.plugin ||
+           shape->cls == &shape_disk.base.plugin;
+}
+
 static bool shape_has_steps(const render_shape *shape)
 {
-    return (shape->bsdf && texture_has_steps(shape->bsdf)) ||
-           (shape->emitter && texture_has_steps(shape->emitter));
+    const scene_object *on[2] = {shape->bsdf, shape->emitter};
+    bool any = false;
+    for (int k = 0; k < 2; k++)
+        any |= on[k] && (texture_has_steps(on[k]) || (closes(shape->object) && picture_has_ends(on[k])));
+    return any;
 }
 
 /* Whether a triangle of the shape lies in the border of the grid of the medium inside. */
@@ -253,7 +275,10 @@ static const char *image_reason(render_scene *s, const meetings *m)
     const char *items[6] = {"silhouettes", "edges of shadows"};
     uint32_t count = edges ? 0 : 2;
     text list = {0};
-    if (!s->silhouette && texture_has_steps(s->description->root))
+    bool steps = texture_has_steps(s->description->root);
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        steps |= shape_has_steps(&s->shapes.data[i]);
+    if (!s->silhouette && steps)
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
     if (s->clipped && !(edges && edges_cuts_possible(s)))
         items[count++] = "borders of what clip planes cut";

@@ -177,6 +177,10 @@ static void reasons_beside_edges(void **state)
 {
     (void)state;
 #define VOLPATH "<integrator type='volpath'/>"
+/* A picture around a shape: with "repeat" it has no seam. */
+#define PICTURE(wrap)                                                                                        \
+    MATTE("<texture type='bitmap' name='reflectance'><string name='filename' value='texture.pfm'/><string "  \
+          "name='wrap_mode' value='" wrap "'/></texture>")
 #define FOG "<bsdf type='null'/><medium type='homogeneous' name='interior'/>"
 #define BULB "<emitter type='point' id='bulb'/>"
 /* A cube with a grid of density in it, which is so much larger. */
@@ -221,6 +225,10 @@ static void reasons_beside_edges(void **state)
         {VOLPATH CAMERA BALL(MASK), "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG), "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG), "camera.translation", NULL},
+        {CAMERA BALL(PICTURE("repeat")), "ball.rotation", NULL},
+        {CAMERA BALL(PICTURE("mirror")), "ball.rotation", "steps of textures"},
+        {CAMERA BALL(PICTURE("mirror")), "camera.rotation", "steps of textures"},
+        {CAMERA SHAPE("rectangle", "") BALL(""), "camera.rotation", NULL},
         {VOLPATH CAMERA SMOKE("2"), "it.translation", "the grid inside ends at a face"},
         {VOLPATH CAMERA SMOKE("2"), "it.vertex_positions", "the grid inside ends at a face"},
         {VOLPATH CAMERA SMOKE("2.4"), "it.translation", NULL},
