@@ -18,7 +18,8 @@
 enum {
     BLOCK_BYTES = 64 << 10,
     BLOCK_SUMS = 4 << 10,
-    OWN_SUMS_MOST = 128 << 10 /* adding up more takes longer than short dispatches do: 1 MiB a thread */
+    OWN_SUMS_MOST = 1 << 20, /* adding up more takes as long as it saves: 8 MiB a thread, */
+    OWN_SUMS_BYTES_MOST = 64 << 20 /* and this for all threads */
 };
 
 struct native_command {
@@ -206,7 +207,9 @@ static bl_result add_sums(gpu_batch *head, native_command *dispatch, bl_error *e
     if (h->overflow_word >= dispatch->sizes[h->status_buffer])
         return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': no word %u in its status buffer",
                          k->head.label, h->overflow_word);
-    if (d->candidate->threads == 1 || sums == 0 || sums > OWN_SUMS_MOST)
+    const uint64_t threads = d->candidate->threads;
+    if (threads == 1 || sums == 0 || sums > OWN_SUMS_MOST ||
+        threads * sums * sizeof(uint64_t) > OWN_SUMS_BYTES_MOST)
         return BL_OK;
     TRY(native_reserve_sums(d, sums, err));
     dispatch->own_sums = true;

@@ -22,12 +22,29 @@
 typedef struct footprint {
     const filter_class *filter;
     ir_ref record;
-    ir_ref taps;             /* u32: pixels along each axis; 0 where nothing is splatted */
+    uint32_t taps;           /* pixels along each axis */
+    ir_ref count;            /* u32: of pixels; 0 where nothing is splatted */
     ir_ref first_x, first_y; /* f32: coordinates of the first pixel */
     ir_ref inverse;          /* f32: 1 / (sum of the filter's values at all pixels * samples per pixel) */
     /* f32, where the place moves: the derivative of the sum along an axis, over that sum. */
     ir_ref slope_x, slope_y;
 } footprint;
+
+/* Pixels along an axis whose centres may lie within the filter's radius. */
+static uint32_t taps_of(const walk *w, const filter_class *filter)
+{
+    return filter->value ? (uint32_t)ceil(2 * filter->radius(w->plan->scene->filter)) : 1;
+}
+
+/* Coordinate of the first of them. */
+static ir_ref first_tap(walk *w, const filter_class *filter, ir_ref at)
+{
+    ir_func *f = w->t.f;
+    if (!filter->value)
+        return ir_floor(f, at);
+    const double back = filter->radius(w->plan->scene->filter) - 0.5;
+    return ir_floor(f, ir_sub(f, at, t_f32(&w->t, (float)back)));
+}
 
 /* The filter's value at a pixel's centre, along one axis; at: coordinate of the splat. */
 static ir_ref tap(walk *w, const footprint *p, ir_ref pixel, ir_ref at)
@@ -50,24 +67,26 @@ static footprint open_footprint(walk *w, const light_splat *s, bool moving)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), samples = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP));
+    const filter_class *filter = (const filter_class *)w->plan->filter->cls;
+    const uint32_t taps = taps_of(w, filter);
     footprint p = {
-        .filter = (const filter_class *)w->plan->filter->cls,
+        .filter = filter,
         .record = t_word(t, t_u32(t, 0), HEADER_FILTER),
+        .taps = taps,
+        .count = ir_select(f, s->there, t_u32(t, taps * taps), t_u32(t, 0)),
+        .first_x = first_tap(w, filter, s->at.x),
+        .first_y = first_tap(w, filter, s->at.y),
     };
-    if (!p.filter->value) {
-        BL_ASSERT(!moving, "a splat that moves, and the filter %s", p.filter->base.plugin.name);
-        p.taps = ir_to_u32(f, s->there), p.first_x = ir_floor(f, s->at.x), p.first_y = ir_floor(f, s->at.y),
+    if (!filter->value) {
+        BL_ASSERT(!moving, "a splat that moves, and the filter %s", filter->base.plugin.name);
         p.inverse = ir_div(f, t_f32(t, 1), samples);
         return p;
     }
-    BL_ASSERT(p.filter->radius, "the filter %s has values and no radius", p.filter->base.plugin.name);
-    double radius = p.filter->radius(w->plan->scene->filter);
-    ir_ref back = t_f32(t, (float)(radius - 0.5)), sums[5] = {t_u32(t, 0), zero, zero, zero, zero};
-    p.first_x = ir_floor(f, ir_sub(f, s->at.x, back)), p.first_y = ir_floor(f, ir_sub(f, s->at.y, back));
-    p.taps = ir_select(f, s->there, t_u32(t, (uint32_t)(2 * radius) + 2), t_u32(t, 0));
+    ir_ref sums[5] = {t_u32(t, 0), zero, zero, zero, zero},
+           along = ir_select(f, s->there, t_u32(t, taps), t_u32(t, 0));
     const uint32_t count = moving ? 5 : 3;
     ir_ref loop = ir_loop(f, sums, count);
-    ir_while(f, ir_lt(f, sums[0], p.taps));
+    ir_while(f, ir_lt(f, sums[0], along));
     ir_ref k = ir_to_f32(f, sums[0]), next[5] = {ir_add(f, sums[0], one)};
     ir_ref x = ir_add(f, p.first_x, k);
     next[1] = ir_add(f, sums[1], tap(w, &p, x, s->at.x));
@@ -86,17 +105,35 @@ static footprint open_footprint(walk *w, const light_splat *s, bool moving)
     return p;
 }
 
-/* The share of pixel k of the footprint. Sets *element to the first of its elements, or to PLAN_NONE
- * outside the window. */
-static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_ref k, ir_ref *element)
+/* A loop over a footprint's pixels, row by row: their number (u32), the coordinates of one (f32). */
+enum { PIXEL_STATES = 3 };
+
+static void first_pixel(walk *w, const footprint *p, ir_ref state[PIXEL_STATES])
+{
+    state[0] = t_u32(&w->t, 0), state[1] = p->first_x, state[2] = p->first_y;
+}
+
+static void next_pixel(walk *w, const footprint *p, const ir_ref state[PIXEL_STATES],
+                       ir_ref next[PIXEL_STATES])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), x = ir_add(f, state[1], one),
+           ends = ir_ge(f, x, ir_add(f, p->first_x, t_f32(t, (float)p->taps)));
+    next[0] = ir_add(f, state[0], t_u32(t, 1));
+    next[1] = ir_select(f, ends, p->first_x, x);
+    next[2] = ir_select(f, ends, ir_add(f, state[2], one), state[2]);
+}
+
+/* The share of the pixel at x, y. Sets *element to the first of its elements, or to PLAN_NONE outside the
+ * window. */
+static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_ref x, ir_ref y,
+                          ir_ref *element)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
            zero = t_f32(t, 0);
-    ir_ref row = ir_div(f, k, ir_max(f, p->taps, t_u32(t, 1))),
-           column = ir_sub(f, k, ir_mul(f, row, p->taps));
-    ir_ref x = ir_add(f, p->first_x, ir_to_f32(f, column)), y = ir_add(f, p->first_y, ir_to_f32(f, row));
     ir_ref inside = ir_and(f, ir_and(f, ir_ge(f, x, zero), ir_lt(f, x, ir_to_f32(f, width))),
                            ir_and(f, ir_ge(f, y, zero), ir_lt(f, y, ir_to_f32(f, height))));
     ir_ref pixel =
@@ -115,13 +152,9 @@ static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_
 }
 
 /* The derivatives of a pixel's share by the splat's place. */
-static vec2 share_slopes(walk *w, const footprint *p, const light_splat *s, ir_ref k)
+static vec2 share_slopes(walk *w, const footprint *p, const light_splat *s, ir_ref x, ir_ref y)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref row = ir_div(f, k, ir_max(f, p->taps, t_u32(t, 1))),
-           column = ir_sub(f, k, ir_mul(f, row, p->taps));
-    ir_ref x = ir_add(f, p->first_x, ir_to_f32(f, column)), y = ir_add(f, p->first_y, ir_to_f32(f, row));
+    ir_func *f = w->t.f;
     ir_ref at_x = tap(w, p, x, s->at.x), at_y = tap(w, p, y, s->at.y);
     ir_ref dx = ir_sub(f, tap_slope(w, p, x, s->at.x), ir_mul(f, at_x, p->slope_x)),
            dy = ir_sub(f, tap_slope(w, p, y, s->at.y), ir_mul(f, at_y, p->slope_y));
@@ -136,53 +169,59 @@ void splat_add(walk *w, const light_splat *s, color contribution, const splat_ta
     film_value added = film_unweighed(w, contribution), tangent = {0};
     if (moved)
         tangent = film_unweighed(w, moved->contribution);
-    ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element, moves = {0};
-    ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
-    ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    ir_ref at[PIXEL_STATES], next[PIXEL_STATES], element, moves = {0};
+    first_pixel(w, &p, at);
+    ir_ref loop = ir_loop(f, at, PIXEL_STATES);
+    ir_while(f, ir_lt(f, at[0], p.count));
+    ir_ref share = pixel_share(w, &p, s, at[1], at[2], &element),
+           inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
     if (moved) {
-        vec2 slope = share_slopes(w, &p, s, k);
+        vec2 slope = share_slopes(w, &p, s, at[1], at[2]);
         moves = t_mad(t, slope.x, moved->place.x, ir_mul(f, slope.y, moved->place.y));
     }
     for (uint32_t c = 0; c < w->film_channels; c++)
         ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
                  moved ? t_mad(t, share, tangent.c[c], ir_mul(f, moves, added.c[c]))
                        : ir_mul(f, share, added.c[c]));
-    ir_ref next = ir_add(f, k, t_u32(t, 1));
-    ir_endloop(f, loop, &next, 1);
+    next_pixel(w, &p, at, next);
+    ir_endloop(f, loop, next, PIXEL_STATES);
 }
 
 splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), state[1 + 3 * FILM_MOST] = {t_u32(t, 0)}, element;
+    ir_ref zero = t_f32(t, 0), state[PIXEL_STATES + 3 * FILM_MOST], next[PIXEL_STATES + 3 * FILM_MOST],
+           *sums = state + PIXEL_STATES, element;
     footprint p = open_footprint(w, s, moving);
     const uint32_t n = w->film_channels, ways = moving ? 3 : 1;
+    first_pixel(w, &p, state);
     for (uint32_t c = 0; c < ways * n; c++)
-        state[1 + c] = zero;
-    ir_ref loop = ir_loop(f, state, 1 + ways * n);
-    ir_while(f, ir_lt(f, state[0], ir_mul(f, p.taps, p.taps)));
-    ir_ref by[3] = {pixel_share(w, &p, s, state[0], &element)},
+        sums[c] = zero;
+    ir_ref loop = ir_loop(f, state, PIXEL_STATES + ways * n);
+    ir_while(f, ir_lt(f, state[0], p.count));
+    ir_ref by[3] = {pixel_share(w, &p, s, state[1], state[2], &element)},
            inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
     if (moving) {
-        vec2 slope = share_slopes(w, &p, s, state[0]);
+        vec2 slope = share_slopes(w, &p, s, state[1], state[2]);
         by[1] = slope.x, by[2] = slope.y;
     }
-    ir_ref next[1 + 3 * FILM_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
-                        from = ir_select(f, inside, element, t_u32(t, 0));
+    next_pixel(w, &p, state, next);
+    ir_ref from = ir_select(f, inside, element, t_u32(t, 0));
     for (uint32_t c = 0; c < n; c++) {
         ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
         for (uint32_t k = 0; k < ways; k++) {
-            uint32_t to = 1 + k * n + c;
-            next[to] = ir_add(f, state[to], ir_select(f, inside, ir_mul(f, by[k], adjoint), zero));
+            uint32_t to = k * n + c;
+            next[PIXEL_STATES + to] =
+                ir_add(f, sums[to], ir_select(f, inside, ir_mul(f, by[k], adjoint), zero));
         }
     }
-    ir_endloop(f, loop, next, 1 + ways * n);
+    ir_endloop(f, loop, next, PIXEL_STATES + ways * n);
     splat_adjoint r = {0};
     color *const out[3] = {&r.contribution, &r.x, &r.y};
     for (uint32_t k = 0; k < ways; k++) {
         film_value of = {0};
-        memcpy(of.c, state + 1 + k * n, n * sizeof *state);
+        memcpy(of.c, sums + k * n, n * sizeof *sums);
         *out[k] = film_adjoint_unweighed(w, of);
     }
     return r;
@@ -208,10 +247,9 @@ static ir_ref choose_along(walk *w, const filter_class *filter, ir_ref record, i
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const double radius = filter->radius(w->plan->scene->filter);
-    const uint32_t taps = (uint32_t)(2 * radius) + 2;
+    const uint32_t taps = taps_of(w, filter);
     const footprint p = {.filter = filter, .record = record};
-    ir_ref first = ir_floor(f, ir_sub(f, at, t_f32(t, (float)(radius - 0.5)))), zero = t_f32(t, 0);
+    ir_ref first = first_tap(w, filter, at), zero = t_f32(t, 0);
     ir_ref sums[3] = {t_u32(t, 0), zero, zero}, loop = ir_loop(f, sums, 3);
     ir_while(f, ir_lt(f, sums[0], t_u32(t, taps)));
     ir_ref v = tap(w, &p, ir_add(f, first, ir_to_f32(f, sums[0])), at);
