@@ -267,10 +267,10 @@ static void splat_pixel(walk *w, ir_ref where, ir_ref pixel, const film_value *v
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref element = ir_mul(f, pixel, t_u32(t, w->film_channels)), none = t_u32(t, PLAN_NONE);
+    ir_ref element =
+        ir_select(f, where, ir_mul(f, pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
     for (uint32_t c = 0; c < w->film_channels; c++)
-        ir_accum(f, BUFFER_GRADIENT, ir_select(f, where, t_offset(t, element, c), none),
-                 ir_mul(f, value->c[c], weight));
+        ir_accum(f, BUFFER_GRADIENT, ir_element(f, element, t_u32(t, c)), ir_mul(f, value->c[c], weight));
 }
 
 /* What a splat of a state of this value is multiplied by, besides the state's own weight. */

@@ -173,14 +173,13 @@ void splat_add(walk *w, const light_splat *s, color contribution, const splat_ta
     first_pixel(w, &p, at);
     ir_ref loop = ir_loop(f, at, PIXEL_STATES);
     ir_while(f, ir_lt(f, at[0], p.count));
-    ir_ref share = pixel_share(w, &p, s, at[1], at[2], &element),
-           inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    ir_ref share = pixel_share(w, &p, s, at[1], at[2], &element);
     if (moved) {
         vec2 slope = share_slopes(w, &p, s, at[1], at[2]);
         moves = t_mad(t, slope.x, moved->place.x, ir_mul(f, slope.y, moved->place.y));
     }
     for (uint32_t c = 0; c < w->film_channels; c++)
-        ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
+        ir_accum(f, BUFFER_GRADIENT, ir_element(f, element, t_u32(t, c)),
                  moved ? t_mad(t, share, tangent.c[c], ir_mul(f, moves, added.c[c]))
                        : ir_mul(f, share, added.c[c]));
     next_pixel(w, &p, at, next);
@@ -232,10 +231,9 @@ void splat_add_to_pixel(walk *w, ir_ref there, const film_value *found)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref share = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))),
-           first = ir_mul(f, w->pixel, t_u32(t, w->film_channels)), none = t_u32(t, PLAN_NONE);
+           first = ir_select(f, there, ir_mul(f, w->pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
     for (uint32_t k = 0; k < w->film_channels; k++)
-        ir_accum(f, BUFFER_GRADIENT, ir_select(f, there, t_offset(t, first, k), none),
-                 ir_mul(f, share, found->c[k]));
+        ir_accum(f, BUFFER_GRADIENT, ir_element(f, first, t_u32(t, k)), ir_mul(f, share, found->c[k]));
 }
 
 /* ---- one pixel of a splat ---- */
