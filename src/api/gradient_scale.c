@@ -56,14 +56,27 @@ static double magnitude(const bl_job *job, const render_parameter *p)
     return p->rank > 1 ? sum / p->count : most;
 }
 
-/* Roughly the largest radiance that a light of the scene gives. It is 1 where all lights are dark. */
+/* What a parameter that emits lights is darker than it by about this: the area of the shape that emits over
+ * the square of the scene's radius. What is seen of it, directly or in mirrors, is not darker. LEAST keeps
+ * room for that (power_for). */
+static double share_of_light(const render_scene *s, const render_parameter *p)
+{
+    static const double LEAST = 0x1p-20;
+    const double radius = (double)s->radius;
+    return p->emitting_area > 0 && radius > 0
+               ? fmin(1, fmax(LEAST, (double)p->emitting_area / (radius * radius)))
+               : 1;
+}
+
+/* Roughly the largest radiance that a light of the scene gives to others. It is 1 where all lights are dark. */
 static double brightness(const bl_job *job)
 {
     double most = 0;
     for (uint32_t k = 0; k < job->scene->parameters.count; k++) {
         const render_parameter *p = &job->scene->parameters.data[k];
         if (p->emits)
-            most = fmax(most, magnitude(job, p) * emission_factor(job, p));
+            most = fmax(most,
+                        magnitude(job, p) * emission_factor(job, p) * share_of_light(job->scene, p));
     }
     return most > 0 && isfinite(most) ? most : 1;
 }

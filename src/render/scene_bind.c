@@ -102,6 +102,25 @@ static bl_result check_silhouettes(const render_scene *s, bl_error *err)
     return BL_OK;
 }
 
+static void mark_emitting(render_scene *s, const scene_object *o, float area)
+{
+    for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next) {
+        render_parameter *p = &s->parameters.data[k - 1];
+        if (p->emits)
+            p->emitting_area = fmaxf(p->emitting_area, area);
+    }
+}
+
+/* Marks the parameters of a shape's light, and of the textures that it shows. */
+static void mark_light(render_scene *s, const render_shape *shape)
+{
+    const scene_object *light = shape->emitter;
+    mark_emitting(s, light, shape->area);
+    for (uint32_t k = 0; k < light->cls->param_count; k++)
+        if (light->values[k].object)
+            mark_emitting(s, light->values[k].object, shape->area);
+}
+
 bl_result render_bind_shapes(render_scene *s, bl_error *err)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
@@ -130,6 +149,7 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err)
                                "a light needs a surface, this shape's area is 0");
         array_push(&s->emitters, shape->emitter);
         array_push(&s->emitter_shape, i);
+        mark_light(s, shape);
     }
     if (!s->silhouette)
         return BL_OK;
