@@ -68,15 +68,14 @@ static double share_of_light(const render_scene *s, const render_parameter *p)
                : 1;
 }
 
-/* Roughly the largest radiance that a light of the scene gives to others. It is 1 where all lights are dark. */
+/* Roughly the largest radiance that a light of the scene gives to others; 1 where all lights are dark. */
 static double brightness(const bl_job *job)
 {
     double most = 0;
     for (uint32_t k = 0; k < job->scene->parameters.count; k++) {
         const render_parameter *p = &job->scene->parameters.data[k];
         if (p->emits)
-            most = fmax(most,
-                        magnitude(job, p) * emission_factor(job, p) * share_of_light(job->scene, p));
+            most = fmax(most, magnitude(job, p) * emission_factor(job, p) * share_of_light(job->scene, p));
     }
     return most > 0 && isfinite(most) ? most : 1;
 }

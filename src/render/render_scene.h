@@ -40,7 +40,7 @@ typedef struct render_parameter {
     bool curves;           /* it is of a medium that bends rays */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
-    float emitting_area;   /* then, where shapes emit: the largest one's area as the scene was loaded; 0: none */
+    float emitting_area;   /* then, of what shapes emit: the area of the largest, as loaded; 0: none */
     uint32_t factor;       /* for parameters that emit: the parameter that multiplies it; PLAN_NONE: none */
     bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
     int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an

@@ -18,7 +18,7 @@
 enum {
     BLOCK_BYTES = 64 << 10,
     BLOCK_SUMS = 4 << 10,
-    OWN_SUMS_MOST = 1 << 20, /* adding up more takes as long as it saves: 8 MiB a thread, */
+    OWN_SUMS_MOST = 1 << 20,       /* adding up more takes as long as it saves: 8 MiB a thread, */
     OWN_SUMS_BYTES_MOST = 64 << 20 /* and this for all threads */
 };
 

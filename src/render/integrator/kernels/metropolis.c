@@ -267,8 +267,7 @@ static void splat_pixel(walk *w, ir_ref where, ir_ref pixel, const film_value *v
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref element =
-        ir_select(f, where, ir_mul(f, pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
+    ir_ref element = ir_select(f, where, ir_mul(f, pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
     for (uint32_t c = 0; c < w->film_channels; c++)
         ir_accum(f, BUFFER_GRADIENT, ir_element(f, element, t_u32(t, c)), ir_mul(f, value->c[c], weight));
 }
