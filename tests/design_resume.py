@@ -22,6 +22,7 @@ JOB = {"target": "target.pfm", "slab": {"size": 40, "thickness": 3}, "distance":
        "steps": [40, 40, 20], "verify": {"spp": 500}, "checkpoint_steps": 3}
 SAME = ("heights.npy", "slab.obj", "slab.stl", "heights.png", "start.png", "target.png", "level_8.png", "level_16.png", "level_24.png",
         "level_8.npy", "level_16.npy", "light_traced.exr", "verified.exr")
+LONG = [40, 800, 20]  # steps
 problems = []
 
 
@@ -59,11 +60,11 @@ def losses(folder):
         return [line.rsplit(",", 1)[0] for line in f]
 
 
-def compare(folder, what):
+def compare(folder, what, whole="whole"):
     for name in SAME:
         made = os.path.join(folder, name)
-        check(os.path.exists(made) and filecmp.cmp(made, os.path.join("whole", name), shallow=False), "%s: %s differs" % (what, name))
-    check(losses(folder) == losses("whole"), what + ": other losses")
+        check(os.path.exists(made) and filecmp.cmp(made, os.path.join(whole, name), shallow=False), "%s: %s differs" % (what, name))
+    check(losses(folder) == losses(whole), what + ": other losses")
 
 
 def wait_for(process, name):
@@ -99,10 +100,13 @@ def kills(duration):
 
 
 def interrupted():
-    """Leaves the folder "stopped" with a checkpoint of the second level."""
-    process = start("stopped")
-    wait_for(process, "stopped/level_8.npy")
-    status, err = run("stopped", "--resume")
+    """Leaves the folder "stopped" with a checkpoint of the second level, which has so many steps that it is not over before the signal."""
+    write_job("long.json", steps=LONG)
+    process = start("stopped", job="long.json")
+    # By its first checkpoint the level has compiled its kernels; while they compile, Ctrl-C ends the program at once.
+    while process.poll() is None and not (os.path.exists("stopped/design.csv") and len(losses("stopped")) > 1 + LONG[0]):
+        time.sleep(.002)
+    status, err = run("stopped", "--resume", job="long.json")
     check(status == 1 and "process %d" % process.pid in err, "a second design in the folder: %d %s" % (status, err))
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=1000)[1]
@@ -110,33 +114,42 @@ def interrupted():
     check(os.path.exists("stopped/slab.obj"), "the relief so far is not there")
 
 
+def refuse(what, words, *options, job="long.json"):
+    status, err = run("stopped", *options, job=job)
+    check(status == 1 and all(word in err for word in words), "%s: %d %s" % (what, status, err))
+
+
+def read(name):
+    with open(name, "rb") as f:
+        return f.read()
+
+
 def refusals():
-    before = open("stopped/checkpoint", "rb").read()
-    status, err = run("stopped")
-    check(status == 1 and "--resume" in err and "--force" in err, "anew over a checkpoint: %d %s" % (status, err))
-    write_job("other.json", steps=[41, 40, 20])
-    status, err = run("stopped", "--resume", job="other.json")
-    check(status == 1 and "first levels were others" in err, "other levels: %d %s" % (status, err))
+    before, kept = read("stopped/checkpoint"), read("stopped/level_8.npy")
+    refuse("anew over a checkpoint", ("--resume", "--force"))
+    write_job("other.json", steps=[LONG[0] + 1, *LONG[1:]])
+    refuse("other levels", ("first levels were others",), "--resume", job="other.json")
     write_target("brighter.pfm", .5)
-    write_job("other.json", target="brighter.pfm")
-    status, err = run("stopped", "--resume", job="other.json")
-    check(status == 1 and "belongs to a fit" in err, "another target: %d %s" % (status, err))
-    kept = open("stopped/level_8.npy", "rb").read()
+    write_job("other.json", steps=LONG, target="brighter.pfm")
+    refuse("another target", ("belongs to a fit",), "--resume", job="other.json")
     with open("stopped/level_8.npy", "wb") as f:
         f.write(kept[:-4] + b"\0\0\0\0")
-    status, err = run("stopped", "--resume")
-    check(status == 1 and "was changed since" in err, "other heights: %d %s" % (status, err))
+    refuse("other heights", ("was changed since",), "--resume")
     with open("stopped/level_8.npy", "wb") as f:
         f.write(kept)
-    check(open("stopped/checkpoint", "rb").read() == before, "a refusal has changed the checkpoint")
-    status, err = run("stopped", "--resume")
+    check(read("stopped/checkpoint") == before, "a refusal has changed the checkpoint")
+
+
+def goes_on():
+    status, err = run("stopped", "--resume", job="long.json")
     check(status == 0 and "going on with" in err, "resumed: %d %s" % (status, err))
-    if status == 0:
-        compare("stopped", "interrupted and resumed")
+    code = run("long_whole", job="long.json")[0]
+    check(code == 0, "the uninterrupted one ended with %d" % code)
+    if status == code == 0:
+        compare("stopped", "interrupted and resumed", "long_whole")
         with open("stopped/result.json", encoding="utf-8") as f:
             check(json.load(f)["resumed"] == 1, "the result does not say that it was resumed")
-    status, err = run("stopped", job="other.json")
-    check(status == 1 and "the result of another job" in err, "over another job's result: %d %s" % (status, err))
+    refuse("over another job's result", ("the result of another job",), job="other.json")
     status, err = run("stopped", "--force", job="other.json")
     check(status == 0, "--force: %d %s" % (status, err))
 
@@ -151,6 +164,7 @@ if code:
 kills(time.monotonic() - begun)
 interrupted()
 refusals()
+goes_on()
 print("\n".join(problems + ["%d problems" % len(problems)]))
 if not problems:
     shutil.rmtree(os.getcwd())

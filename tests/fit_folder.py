@@ -83,14 +83,14 @@ def two_fits():
 
 
 def names_are_no_patterns():
-    for folder, name in (("a", "checkpoint.tmp-1"), ("[a]", "checkpoint.tmp-2")):
+    for folder, name in (("a", "checkpoint.tmp-0123456789abcdef"), ("[a]", "report.html.tmp-fedcba9876543210")):
         os.makedirs(folder)
         with open(os.path.join(folder, name), "w", encoding="utf-8"):
             pass
     status, err = run("job.json", "-o", "[a]")
     check(status == 0, "a folder called [a]: " + err)
-    check(os.path.exists("a/checkpoint.tmp-1"), "a folder's name is taken for a pattern: another folder lost a file")
-    check(not os.path.exists("[a]/checkpoint.tmp-2"), "what a killed fit left is still there")
+    check(os.path.exists("a/checkpoint.tmp-0123456789abcdef"), "a folder's name is taken for a pattern: another folder lost a file")
+    check(not os.path.exists("[a]/report.html.tmp-fedcba9876543210"), "what a killed fit left is still there")
 
 
 def untrusted():

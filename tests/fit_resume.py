@@ -138,7 +138,7 @@ def kills(job, reference, duration, names):
     with open("killed/result.json", encoding="utf-8") as f:
         check(json.load(f)["complete"] is True, "%s: result.json does not say that the fit is complete" % job)
     check(in_the_middle > most / 4, "%s: only %d of %d kills came after a checkpoint" % (job, in_the_middle, most))
-    left = [n for n in os.listdir("killed") if "tmp-" in n and n.startswith("checkpoint")]
+    left = [n for n in os.listdir("killed") if ".tmp-" in n]
     check(not left, "%s: a finished fit has remains of killed ones: %s" % (job, left))
     print("%s: %d kills, %d of them after a checkpoint; %d fits were finished" % (job, done, in_the_middle, ends + 1))
 

@@ -125,13 +125,18 @@ int work_folder_resumes(const work_folder *f, bool *resumes)
     return status;
 }
 
-/* Names begin with "checkpoint.tmp-"; work that was killed while it wrote leaves one. */
+/* Whether a name is that of a file while it is written (base/file.c): NAME.tmp- and 16 hexadecimal digits. */
+static bool is_remains(const char *name)
+{
+    const char *mark = strstr(name, ".tmp-");
+    return mark && mark > name && strspn(mark + 5, "0123456789abcdef") == 16 && mark[5 + 16] == 0;
+}
+
 void work_folder_remove_remains(const work_folder *f)
 {
-    static const char begin[] = "checkpoint.tmp-";
     DIR *folder = opendir(f->path);
     for (const struct dirent *entry; folder && (entry = readdir(folder));)
-        if (!strncmp(entry->d_name, begin, sizeof begin - 1))
+        if (is_remains(entry->d_name))
             unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder)
         closedir(folder);

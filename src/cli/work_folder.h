@@ -23,7 +23,8 @@ int work_folder_check(const work_folder *f);
 /* Whether to go on from DIR/checkpoint. Where not, it and the result before are removed:
  * work_folder_check has seen that this is wanted. */
 int work_folder_resumes(const work_folder *f, bool *resumes);
-/* Temporary files of checkpoints that were not written to their end. */
+/* Removes what work that was killed has left of files that it was writing. The lock is held, so nobody writes
+ * them now. */
 void work_folder_remove_remains(const work_folder *f);
 /* "job_path" of result.json, by which later work sees whether the folder is of another job. */
 struct cJSON;
