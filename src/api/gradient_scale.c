@@ -56,9 +56,8 @@ static double magnitude(const bl_job *job, const render_parameter *p)
     return p->rank > 1 ? sum / p->count : most;
 }
 
-/* What a parameter that emits lights is darker than it by about this: the area of the shape that emits over
- * the square of the scene's radius. What is seen of it, directly or in mirrors, is not darker. LEAST keeps
- * room for that (power_for). */
+/* How bright a shape that emits makes others, over how bright it is itself: about its area over the square of
+ * the scene's radius. The sensor and mirrors see the light itself; LEAST keeps room for that (power_for). */
 static double share_of_light(const render_scene *s, const render_parameter *p)
 {
     static const double LEAST = 0x1p-20;

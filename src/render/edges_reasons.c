@@ -42,7 +42,7 @@ static bool reaches_beyond_grid(const render_scene *s, const render_shape *shape
     float bounds[6];
     double low[3], high[3];
     const scene_value *flipped = scene_find(shape->object, "flip_normals");
-    bool beyond = flipped && flipped->number != 0; /* it is outside */
+    bool beyond = flipped && flipped->number != 0; /* the medium has no end */
     render_shape_bounds(s, shape, bounds);
     medium_box(shape->interior, low, high);
     for (int k = 0; k < 3; k++) {

@@ -82,16 +82,11 @@ static const char *moving_reason(render_scene *s, place_notes n)
                         n & NOTE_BEAM ? "; so is the place of the light" : "");
 }
 
-/* Whether a picture in it has another value at u = 1 than at u = 0. */
+/* Whether it is a picture that may have another value at u = 1 than at u = 0. */
 static bool picture_has_ends(const scene_object *o)
 {
-    bool any = o->cls == &texture_bitmap.base.plugin &&
-               (strcmp(scene_get(o, "wrap_mode")->text, "repeat") != 0 || scene_get(o, "to_uv")->given);
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        any |= o->values[k].object && picture_has_ends(o->values[k].object);
-    for (uint32_t k = 0; k < o->child_count; k++)
-        any |= picture_has_ends(o->children[k]);
-    return any;
+    return o->cls == &texture_bitmap.base.plugin &&
+           (strcmp(scene_get(o, "wrap_mode")->text, "repeat") != 0 || scene_get(o, "to_uv")->given);
 }
 
 /* Whether texture coordinates go around the shape, so that they have a seam. */
@@ -101,13 +96,16 @@ static bool closes(const scene_object *shape)
            shape->cls == &shape_disk.base.plugin;
 }
 
+static bool shape_has_seam(const render_shape *shape)
+{
+    return closes(shape->object) && ((shape->bsdf && scene_any(shape->bsdf, picture_has_ends)) ||
+                                     (shape->emitter && scene_any(shape->emitter, picture_has_ends)));
+}
+
 static bool shape_has_steps(const render_shape *shape)
 {
-    const scene_object *on[2] = {shape->bsdf, shape->emitter};
-    bool any = false;
-    for (int k = 0; k < 2; k++)
-        any |= on[k] && (texture_has_steps(on[k]) || (closes(shape->object) && picture_has_ends(on[k])));
-    return any;
+    return (shape->bsdf && texture_has_steps(shape->bsdf)) ||
+           (shape->emitter && texture_has_steps(shape->emitter)) || shape_has_seam(shape);
 }
 
 /* Whether a triangle of the shape lies in the border of the grid of the medium inside. */
@@ -277,7 +275,7 @@ static const char *image_reason(render_scene *s, const meetings *m)
     text list = {0};
     bool steps = texture_has_steps(s->description->root);
     for (uint32_t i = 0; i < s->shapes.count; i++)
-        steps |= shape_has_steps(&s->shapes.data[i]);
+        steps |= shape_has_seam(&s->shapes.data[i]);
     if (!s->silhouette && steps)
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
     if (s->clipped && !(edges && edges_cuts_possible(s)))

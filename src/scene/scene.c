@@ -222,6 +222,16 @@ const scene_value *scene_get(const scene_object *o, const char *name)
 
 double scene_number(const scene_object *o, const char *name) { return scene_get(o, name)->number; }
 
+bool scene_any(const scene_object *o, bool (*is)(const scene_object *o))
+{
+    bool any = is(o);
+    for (uint32_t k = 0; k < o->cls->param_count && !any; k++)
+        any = o->values[k].object && scene_any(o->values[k].object, is);
+    for (uint32_t k = 0; k < o->child_count && !any; k++)
+        any = scene_any(o->children[k], is);
+    return any;
+}
+
 scene_object *scene_child(const scene_object *o, plugin_category category)
 {
     BL_ASSERT(category < PLUGIN_CATEGORY_COUNT, "a child of category %d", (int)category);

@@ -157,6 +157,8 @@ int scene_param_index(const scene_object *o, const char *name); /* asserts that 
 const scene_value *scene_get(const scene_object *o, const char *name);
 double scene_number(const scene_object *o, const char *name);
 scene_object *scene_child(const scene_object *o, plugin_category category); /* first, or NULL */
+/* Whether `is` holds of the object, or of one that is below it: among its values, its children, and so on. */
+bool scene_any(const scene_object *o, bool (*is)(const scene_object *o));
 /* "file:line: " + text, for errors found later by the code that knows the plugin. */
 bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...)
     BL_PRINTF(4, 5);

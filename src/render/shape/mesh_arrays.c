@@ -55,18 +55,15 @@ static bool is_mesh(const render_shape *shape)
     return shape->kind == SHAPE_TRIANGLES && shape->object->cls != &shape_rectangle.base.plugin;
 }
 
-/* Whether the value of a texture jumps somewhere. Where uv moves, such steps move with it. */
-bool texture_has_steps(const scene_object *o)
+static bool has_steps(const scene_object *o)
 {
     bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_gridvolume.base.plugin;
-    bool any = o->cls == &texture_checkerboard.base.plugin ||
-               (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        any |= o->values[k].object && texture_has_steps(o->values[k].object);
-    for (uint32_t k = 0; k < o->child_count; k++)
-        any |= texture_has_steps(o->children[k]);
-    return any;
+    return o->cls == &texture_checkerboard.base.plugin ||
+           (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
 }
+
+/* Whether the value of a texture jumps somewhere. Where uv moves, such steps move with it. */
+bool texture_has_steps(const scene_object *o) { return scene_any(o, has_steps); }
 
 /* Whether lobes of the material turn when texture coordinates change. */
 static bool directions_move_by_uv(const render_scene *s, const scene_object *bsdf)
