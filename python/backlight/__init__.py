@@ -10,9 +10,10 @@
     job = bl.Job(scene, ["red.reflectance.value"])
     gradient = job.gradient(target=image, spp=16)         # name to array
 
-Integrators, materials and textures can be written in Python: integrator, bsdf, texture, and backlight.trace, what they
-are written with. backlight.torch and backlight.jax have images as operations of PyTorch and JAX. Images are float32, (height, width, 3),
-linear RGB, row 0 at the top. Threads may share everything; calls wait for each other."""
+Integrators, materials, textures and lights can be written in Python: integrator, bsdf, texture, emitter, and
+backlight.trace, what they are written with. backlight.torch and backlight.jax have images as operations of PyTorch and
+JAX. Images are float32, (height, width, 3), linear RGB, row 0 at the top. Threads may share everything; calls wait for
+each other."""
 from . import _core, trace
 from ._bitmap import Bitmap, compare, write_bitmap
 from ._demo import demo, demo_scene
@@ -23,7 +24,7 @@ from ._errors import (ArgumentError, Cancelled, ClosedError, DeviceError, Error,
 from ._fit import Fit
 from ._job import Gradients, Job, Print, render
 from ._library import plugins
-from ._plugins import BsdfDraw, LightDraw, Ranged, Ray, Surface, Textured, Tracer, bsdf, integrator, texture
+from ._plugins import BsdfDraw, LightDraw, Ranged, Ray, Surface, Textured, Tracer, bsdf, emitter, integrator, texture
 from ._scene import ParameterInfo, Scene, SceneParameters, load_file, load_string, traverse
 from ._transform import Transform
 
@@ -33,6 +34,6 @@ __all__ = [
     "ArgumentError", "Bitmap", "BsdfDraw", "Cancelled", "ClosedError", "Device", "DeviceError", "Error", "FileError", "Fit",
     "FormatError", "Gradients", "Job", "LightDraw", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Print",
     "Ranged", "Ray", "Scene", "SceneError", "SceneParameters", "Surface", "Textured", "Tracer", "Transform", "UnsupportedError", "bsdf",
-    "compare", "default_device", "demo", "demo_scene", "devices", "integrator", "load_dict", "load_file", "load_string",
+    "compare", "default_device", "demo", "demo_scene", "devices", "emitter", "integrator", "load_dict", "load_file", "load_string",
     "plugins", "render", "texture", "trace", "traverse", "write_bitmap",
 ]

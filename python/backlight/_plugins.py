@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Integrators, materials and textures that are written in Python (backlight.trace), as plugins of scenes."""
+"""Integrators, materials, textures and lights that are written in Python (backlight.trace), as plugins of scenes."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from .trace import Value, Vector, floats, recording, vector_of
 
 
 class Textured:
-    """The default of a parameter that scenes may give as a number, a colour or a texture, in [0, 1]."""
+    """The default of a parameter that scenes may give as a number, a colour or a texture: in [0, 1], of a light from 0 on."""
 
     def __init__(self, default: Any = 0.5, help: str = "") -> None:
         self.default, self.help = default, help
@@ -67,8 +67,19 @@ class _Parameters:
         k = self._index(name)
         if not self._textured[k]:
             return Value(_asked(self._core).number(k), tr._F32)
-        assert self._uv is not None
+        if self._uv is None:
+            raise ArgumentError("the texture '%s' has a value in `radiance` alone, which knows the place" % name)
         return floats(_asked(self._core).texture(k, self._uv.x.id, self._uv.y.id))
+
+
+class _Printing(_Parameters):
+    """Of what may leave messages: integrators, and materials and textures in images."""
+
+    def print(self, format: str, *values: tr.Number, when: tr.Number = True) -> None:
+        """Where `when`, leaves a message for Job.prints(), with the pixel and the sample. format has a {} for each value,
+        numbers and booleans, 16 at most. Jobs without the option print_bytes record nothing of it."""
+        ids = [tr._value(v, tr._U32 if isinstance(v, int) and v >= 0 else tr._F32).id for v in values]
+        _asked(self._core).print(tr._value(when, tr._BOOL).id, format, ids)
 
 
 @dataclass
@@ -175,7 +186,7 @@ class LightDraw:
         return floats(_asked(self._core).light_radiance(self._id))
 
 
-class Tracer(_Parameters):
+class Tracer(_Printing):
     """What an integrator's function is given: the scene to ask, and the integrator's numbers as attributes."""
 
     def setting(self, name: str) -> float:
@@ -200,12 +211,6 @@ class Tracer(_Parameters):
         """Whether the ray meets something."""
         return Value(_asked(self._core).any(*_ray(ray)), tr._BOOL)
 
-    def print(self, format: str, *values: tr.Number, when: tr.Number = True) -> None:
-        """Where `when`, leaves a message for Job.prints(), with the pixel and the sample. format has a {} for each value,
-        numbers and booleans, 16 at most. Jobs without the option print_bytes record nothing of it."""
-        ids = [tr._value(v, tr._U32 if isinstance(v, int) and v >= 0 else tr._F32).id for v in values]
-        _asked(self._core).print(tr._value(when, tr._BOOL).id, format, ids)
-
     def suspend(self, on: bool = True) -> bool:
         """From here on values of materials and radiance of lights have no derivatives (on), or have them again. Returns
         what it was before."""
@@ -217,7 +222,7 @@ class Tracer(_Parameters):
 
 @dataclass
 class _Added:
-    parameters: Any  # what has to be the same when it is defined again
+    same: Any  # what has to be the same when it is defined again: parameters, and which functions there are
     capsule: Any
 
 
@@ -228,18 +233,22 @@ def _add(kind: str, name: str, help: str, parameters: dict[str, Any], transmits:
          functions: dict[str, Callable[..., Any]]) -> None:
     """Adds a plugin, or, as when the cell of a notebook runs again, puts other functions behind one of before."""
     table = [_parameter(key, default) for key, default in parameters.items()]
+    if kind == "emitter":  # colours of lights are emission, which has no upper bound
+        table = [(key, textured, preset, least, 0.0 if textured else most, about)
+                 for key, textured, preset, least, most, about in table]
     for key in parameters:
-        if key.startswith("_") or hasattr(Tracer if kind == "integrator" else _Parameters, key):
+        if key.startswith("_") or hasattr(Tracer if kind == "integrator" else _Printing, key):
             raise ArgumentError("%s: a parameter cannot be called '%s': take another name" % (name, key))
     before = _added.get((kind, name))
+    same = table, transmits, sorted(functions)
     if before is None:
         capsule = _core.add_plugin(library.context(), kind, name, help, table, transmits, functions)
-        _added[kind, name] = _Added((table, transmits), capsule)
+        _added[kind, name] = _Added(same, capsule)
         library.forget_plugins()
-    elif before.parameters == (table, transmits):
+    elif before.same == same:
         _core.exchange_plugin(before.capsule, functions)
     else:
-        raise ArgumentError("there is a plugin '%s' with other parameters already: take another name, or start Python again" % name)
+        raise ArgumentError("there is a plugin '%s' with other parameters or functions already: take another name, or start Python again" % name)
 
 
 def _functions_of(definition: Any, single: str, allowed: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
@@ -326,8 +335,8 @@ def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[
         if transmits and not sampled:
             raise ArgumentError("%s: what transmits needs sample and pdf" % name)
 
-        def parameters_of(core: _core.Trace, uv: list[int]) -> _Parameters:
-            return _Parameters(core, names, textured, floats(uv))
+        def parameters_of(core: _core.Trace, uv: list[int]) -> _Printing:
+            return _Printing(core, names, textured, floats(uv))
 
         def above(wi: Vector, wo: Vector, v: Any, else_: float = 0.0) -> Any:
             return tr.select((wi.z > 0) & (wo.z > 0), v, else_)
@@ -371,8 +380,66 @@ def texture(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
         def evaluate(core: _core.Trace, uv: list[int]) -> list[int]:
             with recording(core):
                 place = floats(uv)
-                return vector_of(name, found["eval"](_Parameters(core, names, textured, place), place))
+                return vector_of(name, found["eval"](_Printing(core, names, textured, place), place))
 
         _add("texture", name, definition.__doc__ or "", parameters, False, {"eval": evaluate})
         return definition
     return _decorator("texture", without, decorate)
+
+
+def emitter(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
+    """Makes a light of a function radiance(m, uv): what a point of a shape emits to the side of its normals, as a Vector or a
+    Value. It stands in a <shape>, whose points are sampled alike. Other lights are classes, of one of two kinds:
+
+    A light that no ray meets, at a place or afar, has radiance(m, distance), what arrives at a surface that faces it at
+    this distance, and sample(m, p, u), where it is seen from p: a unit vector and the distance, or the vector alone
+    if it is farther than the scene is large.
+
+    A sky, of which a scene has one, has sample(m, p, u), a direction from two uniform numbers; pdf(m, d), its density
+    per solid angle, not 0 where the sky is not dark; locate(m, d), two numbers by which radiance(m, uv) knows the direction.
+
+    parameters as of bsdf, but colours have no upper bound. radiance is differentiated by them; where samples go is not.
+    Every light has a sampling_weight besides."""
+    def decorate(definition: Any) -> Any:
+        found = _functions_of(definition, "radiance", ("radiance", "sample", "pdf", "locate"))
+        names, textured = _names(parameters)
+        name = definition.__name__
+        sky, sampled = "pdf" in found or "locate" in found, "sample" in found
+        if sky and not all(key in found for key in ("sample", "pdf", "locate")):
+            raise ArgumentError("%s: a sky needs sample, pdf and locate" % name)
+
+        def anywhere(core: _core.Trace) -> _Parameters:
+            return _Parameters(core, names, textured, None)
+
+        def density(core: _core.Trace, d: list[int]) -> int:
+            return tr._value(found["pdf"](anywhere(core), floats(d)), tr._F32).id
+
+        def sample(core: _core.Trace, p: list[int], u: list[int]) -> list[int]:
+            with recording(core):
+                result = found["sample"](anywhere(core), floats(p), floats(u))
+                afar = sky or isinstance(result, Vector)
+                d = tr.ids_of(name + ".sample", result if afar else tuple(result)[0], 3)
+                return d + [0 if afar else tr._value(tuple(result)[1], tr._F32).id, density(core, d) if sky else 0]
+
+        def pdf(core: _core.Trace, d: list[int]) -> int:
+            with recording(core):
+                return density(core, d)
+
+        def locate(core: _core.Trace, d: list[int]) -> list[int]:
+            with recording(core):
+                return tr.ids_of(name + ".locate", found["locate"](anywhere(core), floats(d)), 2)
+
+        def radiance(core: _core.Trace, uv: list[int], distance: int) -> list[int]:
+            with recording(core):
+                place = floats(uv)
+                where = Value(distance, tr._F32) if sampled and not sky else place
+                return vector_of(name, found["radiance"](_Parameters(core, names, textured, place), where))
+
+        functions: dict[str, Callable[..., Any]] = {"radiance": radiance}
+        if sampled:
+            functions["sample"] = sample
+        if sky:
+            functions.update(pdf=pdf, locate=locate)
+        _add("emitter", name, definition.__doc__ or "", parameters, False, functions)
+        return definition
+    return _decorator("emitter", without, decorate)

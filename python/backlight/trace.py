@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What functions that become kernels are written with: integrators, materials and textures of your own.
+"""What functions that become kernels are written with: integrators, materials, textures and lights of your own.
 
     from backlight import trace as tr
 
@@ -36,7 +36,7 @@ _active = threading.local()  # .traces: what is being recorded, from the outermo
 def _trace() -> _core.Trace:
     traces = getattr(_active, "traces", None)
     if not traces:
-        raise ArgumentError("values can only be made in a function that is being traced: an integrator, a material, a texture")
+        raise ArgumentError("values can only be made in a function that is being traced: an integrator, a material, a texture, a light")
     return traces[-1]
 
 

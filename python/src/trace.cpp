@@ -313,6 +313,43 @@ bl_plugin_color texture_eval(bl_plugin_trace *t, bl_plugin_vec2 uv)
     return colour(ask<Ids>(t, "eval", none, Ids{uv.x.id, uv.y.id}));
 }
 
+// Of a light: d, and in place of what it has not, 0: the distance of a point, the density of a sky.
+bl_light_sample light_sample(bl_plugin_trace *t, bl_plugin_vec3 point, bl_ir_value u1, bl_ir_value u2)
+{
+    Ids s = ask<Ids>(t, "sample", {0, 0, 0, 0, 0}, vec3(point), Ids{u1.id, u2.id});
+    return {vec3(Ids{s[0], s[1], s[2]}), value(s[3]), value(s[4])};
+}
+
+bl_ir_value light_pdf(bl_plugin_trace *t, bl_plugin_vec3 d)
+{
+    return value(ask<Id>(t, "pdf", 0, vec3(d)));
+}
+
+bl_plugin_vec2 light_locate(bl_plugin_trace *t, bl_plugin_vec3 d)
+{
+    Ids uv = ask<Ids>(t, "locate", {0, 0}, vec3(d));
+    return {value(uv[0]), value(uv[1])};
+}
+
+bl_plugin_color light_radiance(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance)
+{
+    return colour(ask<Ids>(t, "radiance", none, Ids{uv.x.id, uv.y.id}, distance.id));
+}
+
+// Its kind is said by the functions that it has: all have `radiance`, but those on shapes have `sample`, too,
+// and skies `locate`.
+bl_light_plugin light_of(Plugin &p)
+{
+    const bool sampled = p.functions.count("sample") > 0, sky = p.functions.count("locate") > 0;
+    bl_light_plugin light = {};
+    light.name = p.name.c_str(), light.help = p.help.c_str(), light.parameters = p.params.data();
+    light.parameter_count = (uint32_t)p.params.size();
+    light.kind = sky ? BL_LIGHT_SKY : sampled ? BL_LIGHT_POINT : BL_LIGHT_SHAPE;
+    light.sample = sampled ? light_sample : nullptr, light.pdf = sky ? light_pdf : nullptr;
+    light.locate = sky ? light_locate : nullptr, light.radiance = light_radiance, light.user = &p;
+    return light;
+}
+
 // name, is a texture, preset, least, most, help
 using Parameter = std::tuple<std::string, bool, std::optional<std::string>, double, double, std::string>;
 
@@ -343,9 +380,11 @@ nb::capsule add(const Context &context, const std::string &kind, const std::stri
     bsdf.sample = bsdf_sample, bsdf.pdf = bsdf_pdf, bsdf.value = bsdf_value, bsdf.user = p;
     bl_texture_plugin texture = {
         p->name.c_str(), p->help.c_str(), p->params.data(), (uint32_t)p->params.size(), texture_eval, p};
+    bl_light_plugin light = light_of(*p);
     enter(*context.library, [&] {
         return kind == "integrator" ? bl_plugin_add_integrator(context.library->context, &integrator)
                : kind == "bsdf"     ? bl_plugin_add_bsdf(context.library->context, &bsdf)
+               : kind == "emitter"  ? bl_plugin_add_light(context.library->context, &light)
                                     : bl_plugin_add_texture(context.library->context, &texture);
     });
     return nb::capsule(made.release(), "backlight plugin");

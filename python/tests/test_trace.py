@@ -1,6 +1,6 @@
 # LABELS: native swiftshader=long
 # SPDX-License-Identifier: BSD-3-Clause
-"""Integrators, materials and textures that are written in Python: they make the images and gradients of the library's own,
+"""Integrators, materials, textures and lights that are written in Python: they make the images and gradients of the library's own,
 control flow and custom operations do what they say, and mistakes are Python exceptions."""
 import gc
 from collections import namedtuple
@@ -230,6 +230,24 @@ def test_a_texture_and_its_gradient():
     assert abs((sums[0] - sums[1]) / (2 * h) - found) < 0.01 * abs(found)
 
 
+def test_a_material_prints():
+    @bl.texture(level=0.5)
+    def told(m, uv):
+        m.print("at {}", uv.x, when=uv.x < 0.75)
+        return m.level
+
+    @bl.bsdf(reflectance=bl.Textured(0.5))
+    def telling(m, wi, wo):
+        m.print("cosine {}", wo.z)
+        return m.reflectance * wo.z / np.pi
+    job = bl.Job(ball({"type": "telling", "reflectance": {"type": "told"}}), print_bytes=1 << 20)
+    image = np.asarray(job.render(2, 1))
+    texts = [p.text.split() for p in job.prints()]
+    seen = {(p.x, p.y) for p in job.prints()}
+    assert {kind for kind, _ in texts} == {"at", "cosine"} and image[0, 0].min() == 1 and (0, 0) not in seen and (8, 8) in seen
+    assert all(0 <= float(number) < (0.75 if kind == "at" else 1.0001) for kind, number in texts)
+
+
 def test_a_material_of_several_functions():
     @bl.bsdf(transmits=True, tint=bl.Textured(1.0))
     class veil:
@@ -252,6 +270,140 @@ def test_a_material_of_several_functions():
                              "ball": {"type": "sphere", "material": {"type": "veil"}}}})
     image = np.asarray(bl.render(scene, spp=256))
     assert abs(image.mean() - 1) < 0.03
+
+
+# ---- lights ----
+
+
+@bl.emitter(glow=bl.Textured(1.0), falloff=bl.Ranged(0, 0, 10))
+def fading(m, uv):
+    return m.glow * tr.exp(-m.falloff * uv.x)
+
+
+@bl.emitter(intensity=bl.Textured(1.0), height=1.5)
+class my_point:
+    """Over the origin."""
+
+    def sample(m, p, u):
+        to = tr.Vector(0, 0, m.height) - p
+        return tr.normalize(to), tr.length(to)
+
+    def radiance(m, distance):
+        return m.intensity / (distance * distance)
+
+
+@bl.emitter(irradiance=bl.Textured(1.0))
+class my_sun:
+    def sample(m, p, u):
+        return tr.Vector(0, 0, 1)
+
+    def radiance(m, distance):
+        return m.irradiance
+
+
+@bl.emitter(side=bl.Textured(1.0), above=bl.Textured(1.0))
+class two_tone:
+    """A sky of two colours, which fade into each other with height."""
+
+    def sample(m, p, u):
+        return tr.uniform_sphere(u[0], u[1])
+
+    def pdf(m, d):
+        return 1 / (4 * np.pi)
+
+    def locate(m, d):
+        return d.z, 0.0
+
+    def radiance(m, uv):
+        return m.side + (m.above - m.side) * (uv.x * uv.x)
+
+
+def lit(light, on_shape=False):
+    scene = {"type": "scene", "integrator": {"type": "prb", "max_depth": 3},
+             "sensor": {"type": "perspective", "fov": 40, "to_world": bl.Transform.look_at([0, -4, 2], [0, 0, 0], [0, 0, 1]),
+                        "film": {"type": "hdrfilm", "width": 16, "height": 16}},
+             "ball": {"type": "sphere", "radius": .5},
+             "floor": {"type": "rectangle", "to_world": bl.Transform.scale(2).translate([0, 0, -.25])}}
+    if on_shape:
+        turned = bl.Transform.translate([0, 0, 1.5]).rotate([1, 0, 0], 180)
+        return bl.load_dict({**scene, "lamp": {"type": "rectangle", "to_world": turned, "light": light}})
+    return bl.load_dict({**scene, "light": light})
+
+
+def image_and_gradient(scene, name):
+    job = bl.Job(scene, [name])
+    return np.asarray(job.render(64, 1)), job.gradient(ONES, spp=64, seed=1)[name]
+
+
+@pytest.mark.parametrize("own, parameter, library, theirs, on_shape", [
+    ({"type": "fading"}, "glow", {"type": "area"}, "radiance", True),
+    ({"type": "my_point"}, "intensity", {"type": "point", "position": [0, 0, 1.5]}, "intensity", False),
+    ({"type": "my_sun"}, "irradiance", {"type": "directional", "direction": [0, 0, -1]}, "irradiance", False),
+], ids=["shape", "point", "afar"])
+def test_a_light_is_the_librarys(own, parameter, library, theirs, on_shape):
+    results = []
+    for light, name in ((own, parameter), (library, theirs)):
+        scene = lit({**light, name: {"type": "rgb", "value": [3, 2, 1]}}, on_shape)
+        found = next(p for p in bl.traverse(scene).keys() if p.endswith(name + ".value"))
+        results.append(image_and_gradient(scene, found))
+    assert results[0][0].mean() > 0.01
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-4)
+
+
+def test_a_sky_of_ones_own():
+    images = [np.asarray(bl.render(lit(light), spp=256)) for light in ({"type": "two_tone"}, {"type": "constant"})]
+    assert abs(images[0].mean() / images[1].mean() - 1) < 0.01
+    scene = lit({"type": "two_tone", "side": {"type": "rgb", "value": [.9, .6, .3]},
+                 "above": {"type": "rgb", "value": [.1, .3, .8]}})
+    names = ["light.side.value", "light.above.value"]
+    job, gradient = bl.Job(scene, names), bl.Job(scene, names).gradient(ONES, spp=64, seed=1)
+    image = np.asarray(job.render(64, 1, gradient_stream=True), dtype=float).sum(axis=(0, 1))
+    # radiance is linear in both, so the image is what its derivatives say
+    np.testing.assert_allclose(sum(gradient[n] * job[n] for n in names), image, rtol=1e-4)
+
+
+def test_a_number_of_a_light_and_its_derivative():
+    scene, h = lit({"type": "fading", "glow": 2.0, "falloff": 1.5}, on_shape=True), 1e-2
+    job = bl.Job(scene, ["lamp.emitter.falloff"])
+    found = job.gradient(ONES, spp=64, seed=1)["lamp.emitter.falloff"][0]
+    sums = []
+    for moved in (1.5 + h, 1.5 - h):
+        job["lamp.emitter.falloff"] = [moved]
+        sums.append(np.asarray(job.render(64, 1, gradient_stream=True), dtype=float).sum())
+    assert found < 0 and abs((sums[0] - sums[1]) / (2 * h) - found) < 0.01 * abs(found)
+
+
+def test_mistakes_in_lights():
+    with pytest.raises(bl.ArgumentError, match="sample, pdf and locate"):
+        @bl.emitter()
+        class half_a_sky:
+            def sample(m, p, u):
+                return tr.uniform_sphere(u[0], u[1])
+
+            def pdf(m, d):
+                return 1.0
+
+            def radiance(m, uv):
+                return 1.0
+    with pytest.raises(bl.ArgumentError, match="sampling_weight"):
+        @bl.emitter(sampling_weight=1)
+        def weighted(m, uv):
+            return 1.0
+
+    @bl.emitter(colour=bl.Textured(1.0))
+    class misplaced:
+        def sample(m, p, u):
+            return m.colour
+
+        def radiance(m, distance):
+            return 1.0
+    with pytest.raises(bl.ArgumentError, match="'colour' has a value in `radiance` alone"):
+        bl.render(lit({"type": "misplaced"}), spp=1)
+    with pytest.raises(bl.ArgumentError, match="other parameters or functions"):  # a light on a shape now
+        @bl.emitter(colour=bl.Textured(1.0))
+        def misplaced(m, uv):
+            return 1.0
 
 
 # ---- mistakes ----
@@ -422,7 +574,7 @@ def test_definitions():
 
             def pdf(m, wi, wo):
                 return 0.0
-    for decorator in (bl.integrator, bl.bsdf, bl.texture):
+    for decorator in (bl.integrator, bl.bsdf, bl.texture, bl.emitter):
         with pytest.raises(bl.ArgumentError, match="with parentheses"):
             @decorator
             def no_parentheses(t, ray):
