@@ -24,16 +24,18 @@ from ._errors import (ArgumentError, Cancelled, ClosedError, DeviceError, Error,
 from ._fit import Fit
 from ._job import Gradients, Job, Print, render
 from ._library import plugins
-from ._plugins import BsdfDraw, LightDraw, Ranged, Ray, Surface, Textured, Tracer, bsdf, emitter, integrator, texture
+from ._plugins import (THROUGH, BsdfChoice, BsdfDraw, LightDraw, Ranged, Ray, Surface, Textured, Tracer, bsdf, emitter,
+                       integrator, texture)
 from ._scene import ParameterInfo, Scene, SceneParameters, load_file, load_string, traverse
 from ._transform import Transform
 
 __version__: str = _core.version()
 
 __all__ = [
-    "ArgumentError", "Bitmap", "BsdfDraw", "Cancelled", "ClosedError", "Device", "DeviceError", "Error", "FileError", "Fit",
-    "FormatError", "Gradients", "Job", "LightDraw", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Print",
-    "Ranged", "Ray", "Scene", "SceneError", "SceneParameters", "Surface", "Textured", "Tracer", "Transform", "UnsupportedError", "bsdf",
+    "ArgumentError", "Bitmap", "BsdfChoice", "BsdfDraw", "Cancelled", "ClosedError", "Device", "DeviceError", "Error", "FileError",
+    "Fit", "FormatError", "Gradients", "Job", "LightDraw", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Print",
+    "Ranged", "Ray", "Scene", "SceneError", "SceneParameters", "Surface", "THROUGH", "Textured", "Tracer", "Transform",
+    "UnsupportedError", "bsdf",
     "compare", "default_device", "demo", "demo_scene", "devices", "emitter", "integrator", "load_dict", "load_file", "load_string",
     "plugins", "render", "texture", "trace", "traverse", "write_bitmap",
 ]

@@ -229,8 +229,8 @@ class _Added:
 _added: dict[tuple[str, str], _Added] = {}
 
 
-def _add(kind: str, name: str, help: str, parameters: dict[str, Any], transmits: bool,
-         functions: dict[str, Callable[..., Any]]) -> None:
+def _add(kind: str, name: str, help: str, parameters: dict[str, Any], functions: dict[str, Callable[..., Any]],
+         transmits: bool = False, through: bool = False) -> None:
     """Adds a plugin, or, as when the cell of a notebook runs again, puts other functions behind one of before."""
     table = [_parameter(key, default) for key, default in parameters.items()]
     if kind == "emitter":  # colours of lights are emission, which has no upper bound
@@ -240,9 +240,9 @@ def _add(kind: str, name: str, help: str, parameters: dict[str, Any], transmits:
         if key.startswith("_") or hasattr(Tracer if kind == "integrator" else _Printing, key):
             raise ArgumentError("%s: a parameter cannot be called '%s': take another name" % (name, key))
     before = _added.get((kind, name))
-    same = table, transmits, sorted(functions)
+    same = table, transmits, through, sorted(functions)
     if before is None:
-        capsule = _core.add_plugin(library.context(), kind, name, help, table, transmits, functions)
+        capsule = _core.add_plugin(library.context(), kind, name, help, table, transmits, through, functions)
         _added[kind, name] = _Added(same, capsule)
         library.forget_plugins()
     elif before.same == same:
@@ -313,27 +313,49 @@ def integrator(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
                 tr.backward(floats(result), floats(dL))
                 return result
 
-        _add("integrator", name, definition.__doc__ or "", parameters, False, {"radiance": radiance, "adjoint": adjoint})
+        _add("integrator", name, definition.__doc__ or "", parameters, {"radiance": radiance, "adjoint": adjoint})
         return definition
     return _decorator("integrator", without, decorate)
 
 
-def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[[Any], Any]:
+@dataclass
+class BsdfChoice:
+    """The direction that a material with discrete lobes has chosen."""
+
+    wo: Vector
+    pdf: tr.Number  # of a discrete lobe the probability with which it was chosen; else the density per solid angle, pdf
+    discrete: tr.Number = True
+    lobe: tr.Number = 0  # the number of the discrete lobe: from 0 on, or THROUGH
+    eta: tr.Number = 1.0  # index of refraction on the side of wo over that on the side of wi; 1: reflection
+
+
+THROUGH = 0x40000000  # the lobe that goes straight on, as if there were no surface
+
+
+def bsdf(*without: Any, transmits: bool = False, through: bool = False, **parameters: Any) -> Callable[[Any], Any]:
     """Makes a material of a function value(m, wi, wo): the BSDF times |cos(wo)|, as a Vector or a Value; or of a class with
     value and, together, sample(m, wi, u), which gives a direction from three uniform numbers, and pdf(m, wi, wo), its
     density per solid angle, which must not be 0 where value is not. Without these, directions are sampled by the
     cosine, and value is taken on the side of the normal alone. wi and wo are unit vectors in the frame of the shading
     normal, its z axis, and lead away from the surface. parameters are attributes of m; they are parameters of scenes
-    and differentiable: numbers, or Textured. transmits: light goes to the other side, too."""
+    and differentiable: numbers, or Textured. transmits: light goes to the other side, too.
+
+    A material with discrete lobes (a mirror, smooth glass, holes) has choose(m, wi, u), a BsdfChoice, in place of sample,
+    and coefficient(m, wi, lobe), what the lobe of this number passes on, which is differentiated. value and pdf are of
+    what is not discrete. The probability of a lobe must not be 0 where its coefficient is, or may become, other than 0.
+    leads(m, wi, lobe), if given, is where a lobe leads, as choose goes but differentiated, so that gradients follow
+    what turns it. through: one of the lobes is THROUGH; transmits goes with it."""
     def decorate(definition: Any) -> Any:
-        found = _functions_of(definition, "value", ("value", "sample", "pdf"))
+        found = _functions_of(definition, "value", ("value", "sample", "pdf", "choose", "coefficient", "leads"))
         names, textured = _names(parameters)
         name = definition.__name__
-        sampled = "sample" in found or "pdf" in found
-        if sampled and not ("sample" in found and "pdf" in found):
-            raise ArgumentError("%s: sample and pdf belong together" % name)
-        if transmits and not sampled:
-            raise ArgumentError("%s: what transmits needs sample and pdf" % name)
+        discrete, sampled = "choose" in found, "sample" in found or "choose" in found
+        if sampled != ("pdf" in found) or (discrete and "sample" in found):
+            raise ArgumentError("%s: sample and pdf belong together, or choose and pdf" % name)
+        if discrete != ("coefficient" in found) or ("leads" in found and not discrete):
+            raise ArgumentError("%s: choose and coefficient belong together; leads is for them" % name)
+        if (transmits or through) and not sampled:
+            raise ArgumentError("%s: what transmits needs sample or choose, and pdf" % name)
 
         def parameters_of(core: _core.Trace, uv: list[int]) -> _Printing:
             return _Printing(core, names, textured, floats(uv))
@@ -347,6 +369,22 @@ def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[
                 if not sampled:
                     return vector_of(name, tr.cosine_hemisphere(numbers[1], numbers[2]))
                 return vector_of(name + ".sample", found["sample"](parameters_of(core, uv), floats(wi), numbers))
+
+        def choose(core: _core.Trace, wi: list[int], uv: list[int], u: list[int]) -> list[int]:
+            with recording(core):
+                c = found["choose"](parameters_of(core, uv), floats(wi), floats(u))
+                if not isinstance(c, BsdfChoice):
+                    raise TypeError("%s.choose returns %s, not a BsdfChoice" % (name, type(c).__name__))
+                parts = ((c.pdf, tr._F32), (c.discrete, tr._BOOL), (c.lobe, tr._U32), (c.eta, tr._F32))
+                return vector_of(name + ".choose", c.wo) + [tr._value(v, kind).id for v, kind in parts]
+
+        def coefficient(core: _core.Trace, wi: list[int], uv: list[int], lobe: int) -> list[int]:
+            with recording(core):
+                return vector_of(name, found["coefficient"](parameters_of(core, uv), floats(wi), Value(lobe, tr._U32)))
+
+        def leads(core: _core.Trace, wi: list[int], uv: list[int], lobe: int) -> list[int]:
+            with recording(core):
+                return vector_of(name, found["leads"](parameters_of(core, uv), floats(wi), Value(lobe, tr._U32)))
 
         def pdf(core: _core.Trace, wi: list[int], wo: list[int], uv: list[int]) -> int:
             with recording(core):
@@ -365,7 +403,11 @@ def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[
                 up = [Vector(d.x, d.y, above(i, o, d.z, 1.0)) for d in (i, o)]
                 return vector_of(name, above(i, o, floats(vector_of(name, found["value"](m, *up)))))
 
-        _add("bsdf", name, definition.__doc__ or "", parameters, transmits, {"sample": sample, "pdf": pdf, "value": value})
+        functions: dict[str, Callable[..., Any]] = {"pdf": pdf, "value": value}
+        functions.update({"choose": choose, "coefficient": coefficient} if discrete else {"sample": sample})
+        if "leads" in found:
+            functions["leads"] = leads
+        _add("bsdf", name, definition.__doc__ or "", parameters, functions, transmits, through)
         return definition
     return _decorator("bsdf", without, decorate)
 
@@ -382,7 +424,7 @@ def texture(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
                 place = floats(uv)
                 return vector_of(name, found["eval"](_Printing(core, names, textured, place), place))
 
-        _add("texture", name, definition.__doc__ or "", parameters, False, {"eval": evaluate})
+        _add("texture", name, definition.__doc__ or "", parameters, {"eval": evaluate})
         return definition
     return _decorator("texture", without, decorate)
 
@@ -440,6 +482,6 @@ def emitter(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
             functions["sample"] = sample
         if sky:
             functions.update(pdf=pdf, locate=locate)
-        _add("emitter", name, definition.__doc__ or "", parameters, False, functions)
+        _add("emitter", name, definition.__doc__ or "", parameters, functions)
         return definition
     return _decorator("emitter", without, decorate)

@@ -308,6 +308,24 @@ bl_plugin_color bsdf_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3
     return colour(ask<Ids>(t, "value", none, vec3(wi), vec3(wo), Ids{uv.x.id, uv.y.id}));
 }
 
+// wo, pdf, discrete, lobe, eta
+bl_bsdf_choice bsdf_choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe,
+                           bl_ir_value u1, bl_ir_value u2)
+{
+    Ids c = ask<Ids>(t, "choose", Ids(7, 0), vec3(wi), Ids{uv.x.id, uv.y.id}, Ids{u_lobe.id, u1.id, u2.id});
+    return {vec3(Ids{c[0], c[1], c[2]}), value(c[3]), value(c[4]), value(c[5]), value(c[6])};
+}
+
+bl_plugin_color bsdf_coefficient(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
+{
+    return colour(ask<Ids>(t, "coefficient", none, vec3(wi), Ids{uv.x.id, uv.y.id}, lobe.id));
+}
+
+bl_plugin_vec3 bsdf_leads(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
+{
+    return vec3(ask<Ids>(t, "leads", none, vec3(wi), Ids{uv.x.id, uv.y.id}, lobe.id));
+}
+
 bl_plugin_color texture_eval(bl_plugin_trace *t, bl_plugin_vec2 uv)
 {
     return colour(ask<Ids>(t, "eval", none, Ids{uv.x.id, uv.y.id}));
@@ -336,11 +354,26 @@ bl_plugin_color light_radiance(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_valu
     return colour(ask<Ids>(t, "radiance", none, Ids{uv.x.id, uv.y.id}, distance.id));
 }
 
+bool has(const Plugin &p, const char *function) { return p.functions.count(function) > 0; }
+
+bl_bsdf_plugin bsdf_of(Plugin &p, bool transmits, bool through)
+{
+    bl_bsdf_plugin bsdf = {};
+    bsdf.name = p.name.c_str(), bsdf.help = p.help.c_str(), bsdf.parameters = p.params.data();
+    bsdf.parameter_count = (uint32_t)p.params.size();
+    bsdf.transmits = transmits, bsdf.through = through, bsdf.pdf = bsdf_pdf, bsdf.value = bsdf_value;
+    bsdf.sample = has(p, "sample") ? bsdf_sample : nullptr;
+    bsdf.choose = has(p, "choose") ? bsdf_choose : nullptr;
+    bsdf.coefficient = has(p, "coefficient") ? bsdf_coefficient : nullptr;
+    bsdf.leads = has(p, "leads") ? bsdf_leads : nullptr, bsdf.user = &p;
+    return bsdf;
+}
+
 // Its kind is said by the functions that it has: all have `radiance`, but those on shapes have `sample`, too,
 // and skies `locate`.
 bl_light_plugin light_of(Plugin &p)
 {
-    const bool sampled = p.functions.count("sample") > 0, sky = p.functions.count("locate") > 0;
+    const bool sampled = has(p, "sample"), sky = has(p, "locate");
     bl_light_plugin light = {};
     light.name = p.name.c_str(), light.help = p.help.c_str(), light.parameters = p.params.data();
     light.parameter_count = (uint32_t)p.params.size();
@@ -362,7 +395,7 @@ const char *keep(Plugin &p, std::string text)
 // Adds the plugin to the context, and returns it, for exchange().
 nb::capsule add(const Context &context, const std::string &kind, const std::string &name,
                 const std::string &help, const std::vector<Parameter> &parameters, bool transmits,
-                const nb::dict &functions)
+                bool through, const nb::dict &functions)
 {
     auto made = std::make_unique<Plugin>();
     Plugin *p = made.get();
@@ -372,12 +405,10 @@ nb::capsule add(const Context &context, const std::string &kind, const std::stri
                              preset ? keep(*p, *preset) : nullptr, least, most, keep(*p, about)});
     for (auto [key, function] : functions)
         p->functions[nb::cast<std::string>(key)] = nb::borrow(function);
-    bl_integrator_plugin integrator = {
-        p->name.c_str(), p->help.c_str(), p->params.data(), (uint32_t)p->params.size(), radiance, adjoint, p};
-    bl_bsdf_plugin bsdf = {};
-    bsdf.name = p->name.c_str(), bsdf.help = p->help.c_str(), bsdf.parameters = p->params.data();
-    bsdf.parameter_count = (uint32_t)p->params.size(), bsdf.transmits = transmits;
-    bsdf.sample = bsdf_sample, bsdf.pdf = bsdf_pdf, bsdf.value = bsdf_value, bsdf.user = p;
+    const auto count = (uint32_t)p->params.size();
+    bl_integrator_plugin integrator = {p->name.c_str(), p->help.c_str(), p->params.data(), count, radiance,
+                                       adjoint, p};
+    bl_bsdf_plugin bsdf = bsdf_of(*p, transmits, through);
     bl_texture_plugin texture = {
         p->name.c_str(), p->help.c_str(), p->params.data(), (uint32_t)p->params.size(), texture_eval, p};
     bl_light_plugin light = light_of(*p);

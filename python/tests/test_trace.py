@@ -272,6 +272,69 @@ def test_a_material_of_several_functions():
     assert abs(image.mean() - 1) < 0.03
 
 
+@bl.bsdf(albedo=bl.Textured(0.5), gloss=bl.Ranged(0.3, 0, 1))
+class icy:
+    """A diffuse surface below a mirror, which has a share of the light."""
+
+    def value(m, wi, wo):
+        return tr.select((wi.z > 0) & (wo.z > 0), m.albedo * (1 - m.gloss) * wo.z / np.pi, 0.0)
+
+    def pdf(m, wi, wo):
+        return tr.select((wi.z > 0) & (wo.z > 0), 0.5 * wo.z / np.pi, 0.0)
+
+    def choose(m, wi, u):
+        mirrors, base = u[0] < 0.5, tr.cosine_hemisphere(u[1], u[2])
+        wo = tr.select(mirrors, icy.leads(m, wi, 0), base)
+        return bl.BsdfChoice(wo, tr.select(mirrors, tr.select(wi.z > 0, 0.5, 0.0), icy.pdf(m, wi, wo)), mirrors)
+
+    def coefficient(m, wi, lobe):
+        return m.gloss
+
+    def leads(m, wi, lobe):
+        return tr.Vector(-wi.x, -wi.y, wi.z)
+
+
+@bl.bsdf(transmits=True, through=True, opacity=bl.Textured(0.5))
+class holed:
+    """A veil with holes, as the library's mask around a black surface."""
+
+    def value(m, wi, wo):
+        return 0.0
+
+    def pdf(m, wi, wo):
+        return 0.0
+
+    def choose(m, wi, u):
+        return bl.BsdfChoice(-wi, 1.0, lobe=bl.THROUGH)
+
+    def coefficient(m, wi, lobe):
+        return 1 - m.opacity
+
+
+def test_a_discrete_lobe_and_its_gradient():
+    """Radiance is linear in gloss, and the mirror shows a sky of 1: with an albedo of 1 any gloss is as bright."""
+    means = [np.asarray(bl.render(ball({"type": "icy", "albedo": 1.0, "gloss": gloss}), spp=256))[7:9, 7:9].mean()
+             for gloss in (0.0, 0.3, 1.0)]
+    np.testing.assert_allclose(means, 1, atol=0.03)
+    scene = ball({"type": "icy", "albedo": {"type": "rgb", "value": [.2, .4, .6]}})
+    job, h = bl.Job(scene, ["paint.gloss"]), 0.05
+    found = job.gradient(ONES, spp=64, seed=1)["paint.gloss"][0]
+    sums = []
+    for moved in (0.3 + h, 0.3 - h):
+        job["paint.gloss"] = [moved]
+        sums.append(np.asarray(job.render(64, 1, gradient_stream=True), dtype=float).sum())
+    assert found > 1 and abs((sums[0] - sums[1]) / (2 * h) - found) < 1e-3 * found
+
+
+def test_holes_are_the_librarys_mask():
+    black = {"type": "diffuse", "reflectance": 0.0}
+    own, mask = ({**kind, "opacity": {"type": "rgb", "value": [.3, .3, .3]} if own else 0.3}
+                 for kind, own in (({"type": "holed"}, True), ({"type": "mask", "under": black}, False)))
+    images = [np.asarray(bl.render(ball(kind), spp=1024)) for kind in (own, mask)]
+    np.testing.assert_allclose(images[0][8, 8], 0.49, atol=1e-4)  # through both sides, each sample the same
+    assert abs(images[0].mean() - images[1].mean()) < 0.01
+
+
 # ---- lights ----
 
 
@@ -566,7 +629,7 @@ def test_definitions():
         @bl.integrator(colour=bl.Textured(1))
         def coloured(t, ray):
             return 0.0
-    with pytest.raises(bl.ArgumentError, match="belong together"):
+    with pytest.raises(bl.ArgumentError, match="sample and pdf belong together"):
         @bl.bsdf()
         class half:
             def value(m, wi, wo):
@@ -574,6 +637,10 @@ def test_definitions():
 
             def pdf(m, wi, wo):
                 return 0.0
+    with pytest.raises(bl.ArgumentError, match="choose and coefficient"):
+        @bl.bsdf()
+        class no_coefficient:
+            value = pdf = choose = my_diffuse
     for decorator in (bl.integrator, bl.bsdf, bl.texture, bl.emitter):
         with pytest.raises(bl.ArgumentError, match="with parentheses"):
             @decorator
