@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
-# backlight grad --forward: its files, and that NAME, NAME=1 and a tangent of ones in a file are the same direction.
+# backlight grad --forward: its files, and that NAME, NAME=1 and a tangent of ones in a file are the same direction. In reverse mode names
+# may be patterns: what is matched twice is taken once, in the scene's order.
 set -u
 
 program=$BL_PROGRAM
@@ -42,4 +43,10 @@ if "$BL_PYTHON" -c 'import numpy; numpy.save("ones.npy", numpy.ones(3, numpy.flo
     grep -q 'four.npy' .err || complain "nothing said of the tangent's size: $(cat .err)"
     [ -e four ] && complain "a refused tangent left a folder behind"
 fi
+"$program" grad "$scene" --spp 1 --quiet --adjoint plain/$name.exr --param 'red.*' '*.reflectance.value' 'light.emitter.radianc?.value' -o some 2>.err ||
+    complain "grad by patterns: $(cat .err)"
+wanted="green light.bsdf light.emitter red summary.json white "
+[ "$(ls some | sed 's/\.\(reflectance\|radiance\)\.value\.npy//' | tr '\n' ' ')" = "$wanted" ] || complain "patterns: $(ls some)"
+order=$(grep -o '"name":[[:space:]]*"[^"]*"' some/summary.json | cut -d'"' -f4 | tr '\n' ' ')
+case $order in *"red.reflectance.value white.reflectance.value green"*) ;; *) complain "patterns in the order $order" ;; esac
 exit $bad

@@ -144,6 +144,8 @@ expect 1 'near|did you mean|red.reflectance.value' grad "$scene" --forward red.r
 expect 1 'no parameter "red.reflectance.valu"' grad "$scene" --forward red.reflectance.valu nosuch -o g
 expect 1 'no parameter "nosuch"' grad "$scene" --forward red.reflectance.valu nosuch -o g
 expect 1 'the nearest is "light.emitter.radiance.value"' grad "$scene" --forward light.radiance -o g
+expect 1 '"rad.\*" matches no parameter that has a gradient' grad "$scene" --param 'rad.*' --adjoint w.exr -o g
+expect 2 'belongs to one parameter' check "$scene" --param '*.reflectance.*' --direction x.npy
 expect 1 'nosuch.npy' grad "$scene" --forward red.reflectance.value --tangent nosuch.npy -o g
 expect 1 'named twice' grad "$scene" --forward red.reflectance.value red.reflectance.value=2 -o g
 expect 1 'has no ray queries|no device matches' render "$scene" -o a.exr --device swiftshader --ray-backend query

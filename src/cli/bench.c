@@ -281,20 +281,17 @@ static int add_forms(bench *b)
 /* Those asked for, or all whose gradient is complete. */
 static int choose_parameters(bench *b)
 {
-    uint32_t all = bl_scene_parameter_count(b->session->scene);
-    b->names = memory_or_exit((all + b->args->parameters.count + 1) * sizeof *b->names);
-    for (uint32_t i = 0; i < b->args->parameters.count; i++) {
+    CLI_TRY(session_choose_parameters(b->session, &b->args->parameters, &b->names, &b->name_count));
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < b->name_count; i++) {
         uint32_t index;
-        b->names[b->name_count++] = b->args->parameters.items[i];
-        SESSION_TRY(b->session,
-                    bl_scene_find_parameter(b->session->scene, b->args->parameters.items[i], &index));
-    }
-    for (uint32_t i = 0; i < all && b->args->parameters.count == 0; i++) {
         bl_parameter_info info;
-        SESSION_TRY(b->session, bl_scene_parameter_info(b->session->scene, i, &info));
-        if (info.differentiable && !info.reason && !info.geometry)
-            b->names[b->name_count++] = info.name;
+        SESSION_TRY(b->session, bl_scene_find_parameter(b->session->scene, b->names[i], &index));
+        SESSION_TRY(b->session, bl_scene_parameter_info(b->session->scene, index, &info));
+        if (b->args->parameters.count > 0 || !info.reason)
+            b->names[kept++] = b->names[i];
     }
+    b->name_count = kept;
     return CLI_OK;
 }
 

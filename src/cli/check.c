@@ -310,9 +310,12 @@ static int measure(check_work *w)
 
 static int prepare(check_work *w)
 {
-    const check_arguments *args = w->args;
+    check_arguments *args = w->args;
     cli_session *session = w->session;
     CLI_TRY(session_open(session, &args->common, args->scene));
+    CLI_TRY(session_expand_names(session, &args->parameters));
+    if (args->direction && args->parameters.count != 1)
+        return usage_error("check", "--direction belongs to one parameter");
     w->n = session_values(session);
     w->doubles = session_doubles(session);
     w->seeds = args->seeds ? args->seeds : 8;
@@ -395,11 +398,9 @@ static void release(check_work *w)
 
 static int run(void *argument)
 {
-    const check_arguments *args = argument;
+    check_arguments *args = argument;
     if (args->seeds == 1)
         return usage_error("check", "--seeds: error bars need at least 2");
-    if (args->direction && args->parameters.count != 1)
-        return usage_error("check", "--direction belongs to one parameter");
     cli_session session = {0};
     check_work w = {.session = &session, .args = args};
     int status = check(&w);
@@ -413,7 +414,7 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
      .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
-     .help = "parameters to check; repeatable", .required = true},
+     .help = "parameters to check, or patterns of names ('*.reflectance.*'); repeatable", .required = true},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
      .help = "weights W instead of our own smooth ones (an image, also .npy)"},
     {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction),

@@ -70,7 +70,7 @@ typedef struct check_finding { /* about one parameter */
 
 typedef struct check_work {
     cli_session *session;
-    const check_arguments *args;
+    check_arguments *args;
     check_finding *findings;
     float *weights, *rounded, *all; /* rounded: an image; all: values of every parameter of the scene */
     double *image, *moved;          /* moved: all, with those of a step */

@@ -131,6 +131,8 @@ void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /
 void tell(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr with --verbose */
 /* Where samples were dropped: how many, and what that means. */
 void note_dropped(const cli_common *common, const bl_stats *stats);
+/* Whether the text is the pattern's: * stands for any characters, ? for one. */
+bool text_matches(const char *pattern, const char *text);
 char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
 void *memory_or_exit(size_t size);                           /* zeroed */
 
@@ -178,9 +180,12 @@ typedef struct cli_parameter {
     bl_parameter_info info;
 } cli_parameter;
 /* The names that were asked for; where none was, all parameters that have gradients, but those of geometry.
- * free() *names, also after a failure. */
+ * In place of a name with * (any characters, dots included) or ? (one) those of all parameters with gradients
+ * that it matches and that have not been named before. free() *names, also after a failure. */
 int session_choose_parameters(const cli_session *session, const cli_names *asked, const char ***names,
                               uint32_t *count);
+/* The same in place of the names. */
+int session_expand_names(const cli_session *session, cli_names *names);
 /* Looks names up, refuses what has no gradient, and with --strict gradients that lack terms. */
 int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
                             cli_parameter *out);

@@ -8,25 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Back to the last * where something does not fit: at most the product of both lengths. */
-static bool matches(const char *pattern, const char *name)
-{
-    const char *star = NULL, *from = NULL;
-    while (*name) {
-        if (*pattern == '*')
-            star = pattern++, from = name;
-        else if (*pattern && (*pattern == '?' || *pattern == *name))
-            pattern++, name++;
-        else if (star)
-            pattern = star + 1, name = ++from;
-        else
-            return false;
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
-}
-
 /* What `over` says replaces what `p` says. */
 static void lay_over(fit_job_parameter *p, const fit_job_parameter *over)
 {
@@ -71,7 +52,7 @@ static int read_group(json_place *at, const cJSON *one, uint32_t k, const fit_jo
         json_read_item(at, "groups", k, "an object with parameters, a pattern of names", one, keys, group));
     CLI_TRY(job_read_settings(*at, one, group));
     for (uint32_t i = 0; i < job->parameter_count; i++)
-        matched += matches(group->name, job->parameters[i].name);
+        matched += text_matches(group->name, job->parameters[i].name);
     return matched ? CLI_OK : matches_nothing(at, group->name, job);
 }
 
@@ -90,7 +71,7 @@ int job_read_groups(json_place at, const cJSON *json, fit_job *job)
     for (uint32_t i = 0; i < job->parameter_count && status == CLI_OK; i++) {
         fit_job_parameter *p = &job->parameters[i], own = *p;
         for (uint32_t k = 0; k < count; k++)
-            if (matches(groups[k].name, p->name))
+            if (text_matches(groups[k].name, p->name))
                 lay_over(p, &groups[k]);
         lay_over(p, &own);
     }

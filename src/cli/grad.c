@@ -21,7 +21,7 @@ typedef struct arguments {
 
 typedef struct work {
     cli_session *session;
-    const arguments *args;
+    arguments *args;
     cli_parameter *parameters;
     float *weights; /* adjoint or target */
     bl_job *job;
@@ -275,8 +275,9 @@ static int report(const work *w)
 
 static int prepare(work *w)
 {
-    const arguments *args = w->args;
+    arguments *args = w->args;
     CLI_TRY(session_open(w->session, &args->common, args->scene));
+    CLI_TRY(session_expand_names(w->session, &args->parameters));
     w->parameters = memory_or_exit(args->parameters.count * sizeof *w->parameters);
     CLI_TRY(
         session_find_parameters(w->session, args->parameters.items, args->parameters.count, w->parameters));
@@ -342,7 +343,7 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
      .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
-     .help = "parameters to differentiate by (see 'backlight params'); repeatable"},
+     .help = "parameters, or patterns of names ('*.reflectance.*'); repeatable"},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
      .help = "weights W, an image or .npy: gradient of sum(W * image)"},
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target),

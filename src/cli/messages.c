@@ -88,6 +88,25 @@ void note_dropped(const cli_common *common, const bl_stats *stats)
              (unsigned long long)stats->cut);
 }
 
+/* Back to the last * where something does not fit: at most the product of both lengths. */
+bool text_matches(const char *pattern, const char *text)
+{
+    const char *star = NULL, *from = NULL;
+    while (*text) {
+        if (*pattern == '*')
+            star = pattern++, from = text;
+        else if (*pattern && (*pattern == '?' || *pattern == *text))
+            pattern++, text++;
+        else if (star)
+            pattern = star + 1, text = ++from;
+        else
+            return false;
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
 char *text_format(const char *format, ...)
 {
     va_list args, again;

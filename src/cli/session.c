@@ -282,6 +282,35 @@ float luminance(const float *rgb) /* a grey stays exactly that grey */
     return rgb[1] + (0.212671f * (rgb[0] - rgb[1]) + 0.072169f * (rgb[2] - rgb[1]));
 }
 
+static bool is_pattern(const char *name) { return strpbrk(name, "*?") != NULL; }
+
+static bool is_among(const char *const *names, uint32_t count, const char *name)
+{
+    bool among = false;
+    for (uint32_t k = 0; k < count; k++)
+        among |= strcmp(names[k], name) == 0;
+    return among;
+}
+
+/* Appends what a pattern matches and is not there yet: parameters that have gradients, but not those of which
+ * others say the same in better numbers (only_listed). */
+static int add_matches(const cli_session *session, const char *pattern, const char **names, uint32_t *count)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < bl_scene_parameter_count(session->scene); i++) {
+        bl_parameter_info info;
+        SESSION_TRY(session, bl_scene_parameter_info(session->scene, i, &info));
+        if (!info.differentiable || info.only_listed || !text_matches(pattern, info.name))
+            continue;
+        some = true;
+        if (!is_among(names, *count, info.name))
+            names[(*count)++] = info.name;
+    }
+    return some ? CLI_OK
+                : fail("\"%s\" matches no parameter that has a gradient; \"backlight params\" lists them",
+                       pattern);
+}
+
 int session_choose_parameters(const cli_session *session, const cli_names *asked, const char ***names,
                               uint32_t *count)
 {
@@ -295,8 +324,20 @@ int session_choose_parameters(const cli_session *session, const cli_names *asked
             (*names)[(*count)++] = info.name;
     }
     for (uint32_t i = 0; i < asked->count; i++)
-        (*names)[(*count)++] = asked->items[i];
+        if (!is_pattern(asked->items[i]))
+            (*names)[(*count)++] = asked->items[i];
+        else
+            CLI_TRY(add_matches(session, asked->items[i], *names, count));
     return CLI_OK;
+}
+
+int session_expand_names(const cli_session *session, cli_names *names)
+{
+    cli_names expanded;
+    int status = session_choose_parameters(session, names, &expanded.items, &expanded.count);
+    free(names->items);
+    *names = expanded;
+    return status;
 }
 
 static int check_parameter(const cli_session *session, const cli_parameter *p)
