@@ -8,6 +8,10 @@
  *            One distinct target needs no switch. The first target is also the default: a selector outside
  *            the range is
  *            undefined, and so costs no block.
+ *            With branching_calls: a branch for each distinct target but the first, one in the else block of
+ *            the other, each with a phi per result. Mesa makes of a switch branches of which it does not see
+ *            that one is taken. So it keeps the results of the last time for the case that none is, through
+ *            the loop around the call, in registers (docs/decisions/registers.md).
  *
  * A phi names the block that control comes from, which is where the branch ended (g->block), not where it
  * began. */
@@ -125,10 +129,55 @@ static void emit_cases(spv_gen *g, spv_call *call, const uint32_t *args, uint32_
     spv_begin_block(g, merge);
 }
 
+/* Whether the selector asks for a target of this case. */
+static uint32_t is_case(spv_gen *g, const spv_call *call, uint32_t k, uint32_t selector)
+{
+    uint32_t is = 0, yes_no = spv_type(g, IR_BOOL);
+    for (uint32_t i = 0; i < call->target_count; i++) {
+        if (call->which[i] != k)
+            continue;
+        uint32_t number = spv_u32(g, i), equal = SPV_VALUE(g, SpvOpIEqual, yes_no, selector, number);
+        is = is ? SPV_VALUE(g, SpvOpLogicalOr, yes_no, is, equal) : equal;
+    }
+    return is;
+}
+
+/* Case k or the ones before it, of which one is taken, and its results. */
+static void emit_branches(spv_gen *g, const spv_call *call, uint32_t k, uint32_t selector,
+                          const uint32_t *args, uint32_t *results)
+{
+    const ir_func *target = call->cases[k].target;
+    if (k == 0) {
+        spv_lower_function(g, target, args, results);
+        return;
+    }
+    uint32_t condition = is_case(g, call, k, selector), then_label = spv_id(g), other = spv_id(g),
+             merge = spv_id(g), *own = call->cases[k].results;
+    SPV_EMIT(g, SPV_BODY, SpvOpSelectionMerge, merge, SpvSelectionControlMaskNone);
+    SPV_EMIT(g, SPV_BODY, SpvOpBranchConditional, condition, then_label, other);
+    spv_begin_block(g, then_label);
+    spv_lower_function(g, target, args, own);
+    uint32_t then_end = g->block;
+    spv_branch(g, merge);
+    spv_begin_block(g, other);
+    emit_branches(g, call, k - 1, selector, args, results);
+    uint32_t other_end = g->block;
+    spv_branch(g, merge);
+    spv_begin_block(g, merge);
+    for (uint32_t n = 0; n < target->results.count && g->error.code == BL_OK; n++)
+        results[n] = spv_phi(g, ir_type_of(target, target->results.data[n]), own[n], then_end, results[n],
+                             other_end);
+}
+
 spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector,
                        const uint32_t *args)
 {
     spv_call call = plan_call(g, targets, target_count);
+    if (g->options.branching_calls) {
+        emit_branches(g, &call, call.count - 1, selector, args, call.cases[0].results);
+        call.count = 1; /* phis have been made of the results */
+        return call;
+    }
     if (call.count == 1) {
         spv_lower_function(g, call.cases[0].target, args, call.cases[0].results);
         return call;

@@ -30,6 +30,7 @@ typedef struct spv_options {
     bool signed_zero_inf_nan_preserve; /* device offers it for 32 bits: ask for it */
     spv_rounding rounding;
     bool volatile_memory; /* what a kernel both loads and stores is accessed as Volatile (memory.c) */
+    bool branching_calls; /* a call of several targets is a chain of branches, not a switch (control.c) */
     bool scalar_loads;    /* every word is read on its own (vector_loads.c) */
     spv_rays rays;
     uint32_t addressed; /* bit i: buffer i, of the first 32, is larger than a binding reaches. Its binding

@@ -89,6 +89,7 @@ static void add_generation(XXH3_state_t *h, const code_options *code)
                             o->signed_zero_inf_nan_preserve,
                             o->rounding,
                             o->volatile_memory,
+                            o->branching_calls,
                             o->scalar_loads,
                             o->rays.query,
                             o->rays.scene_buffer,

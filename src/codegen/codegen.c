@@ -19,6 +19,7 @@ code_options codegen_options(const gpu_device *opened)
                   .names = true,
                   .rounding = rounding_of(opened),
                   .volatile_memory = !gpu_is_processor(device->kind),
+                  .branching_calls = !gpu_is_processor(device->kind),
                   .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
     };
 }

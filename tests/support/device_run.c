@@ -129,6 +129,7 @@ static kernel_code generate(device_run *d, const ir_module *m, uint32_t local_si
     options.spirv.names = false;
     options.spirv.rays = d->rays;
     options.spirv.rounding = d->rounding ? d->rounding : options.spirv.rounding;
+    options.spirv.branching_calls |= d->branching_calls;
     options.spirv.addressed = d->addressed;
     spv_code spirv = checked_spirv(m, &options.spirv);
     code.words = spirv.words, code.word_count = spirv.word_count;

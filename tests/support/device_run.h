@@ -22,6 +22,7 @@ typedef struct device_run {
     spv_rays rays;         /* of the kernels to come; zeroed: rays have been lowered */
     x86_options native;    /* of the kernels to come, on the native device; its target does not count */
     spv_rounding rounding; /* of the kernels to come; 0: as the device needs */
+    bool branching_calls;  /* of the kernels to come; else as the device likes */
     uint32_t addressed;    /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;

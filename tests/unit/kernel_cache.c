@@ -467,6 +467,7 @@ static void every_option_is_in_the_key(void **state)
                                   {.spirv.names = true},
                                   {.spirv.signed_zero_inf_nan_preserve = true},
                                   {.spirv.scalar_loads = true},
+                                  {.spirv.branching_calls = true},
                                   {.spirv.rays = {.query = true}},
                                   {.spirv.rays = {.scene_buffer = 1}},
                                   {.spirv.rays = {.accel_word = 1}},

@@ -562,6 +562,20 @@ static void calls_in_control_flow(void **state)
     check("calls in control flow", m);
 }
 
+static void calls_by_branches(void **state)
+{
+    device.branching_calls = true;
+    calls_dispatch(state);
+    calls_in_control_flow(state);
+}
+
+static int call_by_switches(void **state)
+{
+    (void)state;
+    device.branching_calls = false;
+    return 0;
+}
+
 /* ---- local arrays ---- */
 
 /* Insertion sort of eight words, and an array of each other type. */
@@ -763,8 +777,9 @@ static void compare_random_trace(uint64_t seed, bool doubles)
     device.addressed = gpu_device_info(device.device)->buffer_address && !doubles
                            ? (uint32_t)seed & 15
                            : 0; /* which buffers by address */
+    device.branching_calls = seed % 2;
     device_run_kernel(&device, m, &memory, 1);
-    device.addressed = 0;
+    device.addressed = 0, device.branching_calls = false;
     interpret_kernel(m, &expected, 1);
     snprintf(what, sizeof what, "random trace %llu%s", (unsigned long long)seed,
              doubles ? " of doubles" : "");
@@ -852,6 +867,7 @@ int main(void)
         cmocka_unit_test(idle_states),
         cmocka_unit_test(calls_dispatch),
         cmocka_unit_test(calls_in_control_flow),
+        cmocka_unit_test_setup_teardown(calls_by_branches, NULL, call_by_switches),
         cmocka_unit_test(states_are_read_right_behind_the_loop),
         cmocka_unit_test(local_arrays),
         cmocka_unit_test(uniforms_of_every_type),

@@ -116,7 +116,7 @@ static void random_traces_are_valid(void **state)
     for (uint64_t seed = 0; seed < count; seed++) {
         random_trace_options options = {.size = 60, .no_fold = seed % 3 == 1, .no_merge = seed % 5 == 1};
         ir_module *m = lowered_random(seed, options);
-        spv_code code = checked_spirv(m, &(spv_options){.names = seed % 2});
+        spv_code code = checked_spirv(m, &(spv_options){.names = seed % 2, .branching_calls = seed % 4 > 1});
         spv_code_free(&code);
         ir_module_destroy(m);
     }
@@ -409,6 +409,35 @@ static void loops_are_left_at_the_bottom(void **state)
     assert_int_equal(branches_of_loop(1, 1), 1);  /* what the loop may write is read once */
 }
 
+/* Three targets, one of them twice: a branch for each distinct one but the first. */
+static void calls_branch_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    for (uint32_t branching = 0; branching < 2; branching++) {
+        ir_module *m = ir_module_create();
+        ir_buffer_add(m, "input", true, -1), ir_buffer_add(m, "output", false, -1);
+        ir_func *t[4];
+        for (uint32_t k = 0; k < 3; k++) {
+            t[k] = ir_func_create(m, "target");
+            ir_ref x = ir_param(t[k], IR_U32), r = ir_add(t[k], x, ir_u32(t[k], k));
+            ir_return(t[k], &r, 1);
+        }
+        t[3] = t[1];
+        ir_func *f = ir_func_create(m, "main");
+        ir_ref x = ir_global_id(f), r, selector = ir_and(f, x, ir_u32(f, 3));
+        ir_call(f, selector, t, 4, &x, 1, &r);
+        ir_store(f, 1, x, r);
+        end_kernel(m, f);
+        spv_code code = checked_spirv(m, &(spv_options){.branching_calls = branching});
+        assert_int_equal(count_op(&code, SpvOpSwitch, ANY), branching ? 0 : 1);
+        assert_int_equal(count_op(&code, SpvOpBranchConditional, ANY), branching ? 2 : 0);
+        assert_int_equal(count_op(&code, SpvOpPhi, ANY), branching ? 2 : 1);
+        assert_int_equal(count_op(&code, SpvOpIEqual, ANY), branching ? 3 : 0);
+        spv_code_free(&code);
+        ir_module_destroy(m);
+    }
+}
+
 static void entries_are_checked(void **state)
 {
     ir_func *f;
@@ -436,6 +465,7 @@ int main(void)
         cmocka_unit_test(rays_are_named),
         cmocka_unit_test(rays_become_queries),
         cmocka_unit_test(loops_are_left_at_the_bottom),
+        cmocka_unit_test(calls_branch_where_it_is_asked_for),
         cmocka_unit_test(entries_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
