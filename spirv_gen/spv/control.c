@@ -165,8 +165,8 @@ static void emit_branches(spv_gen *g, const spv_call *call, uint32_t k, uint32_t
     spv_branch(g, merge);
     spv_begin_block(g, merge);
     for (uint32_t n = 0; n < target->results.count && g->error.code == BL_OK; n++)
-        results[n] = spv_phi(g, ir_type_of(target, target->results.data[n]), own[n], then_end, results[n],
-                             other_end);
+        results[n] =
+            spv_phi(g, ir_type_of(target, target->results.data[n]), own[n], then_end, results[n], other_end);
 }
 
 spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector,
