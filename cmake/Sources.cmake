@@ -239,6 +239,7 @@ set(render_sources
     src/render/integrator/kernels/channels.c
     src/render/edges_reasons.c
     src/render/scene_edges.c
+    src/render/scene_grids.c
     src/render/integrator/boundary/guide.c
     src/render/integrator/boundary/motion.c
     src/render/integrator/boundary/pick.c

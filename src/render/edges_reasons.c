@@ -3,7 +3,6 @@
  * (docs/theory/edges.md). Where they are not, the reasons stay that were given when parameters were
  * registered: then all edges are left out. */
 #include "render/classes.h"
-#include "render/medium/media.h"
 #include "render/scene_internal.h"
 #include "render/shape/kinds.h"
 
@@ -31,43 +30,13 @@ static const char *smooth_lack(const render_scene *s)
                   : "what moves in mirrors, behind smooth glass and next to masks is left out";
 }
 
-static bool is_grid(const scene_object *medium)
-{
-    return medium && scene_is(medium, &medium_heterogeneous.base.plugin);
-}
-
-/* Whether the medium inside of a shape goes on where its grid has ended. */
-static bool reaches_beyond_grid(const render_scene *s, const render_shape *shape)
-{
-    float bounds[6];
-    double low[3], high[3];
-    const scene_value *flipped = scene_find(shape->object, "flip_normals");
-    bool beyond = flipped && flipped->number != 0; /* the medium has no end */
-    render_shape_bounds(s, shape, bounds);
-    medium_box(shape->interior, low, high);
-    for (int k = 0; k < 3; k++) {
-        double slack = 1e-5 * (high[k] - low[k]);
-        beyond |= (double)bounds[k] < low[k] - slack || (double)bounds[3 + k] > high[k] + slack;
-    }
-    return beyond;
-}
-
-/* Whether the density of some medium steps within it. Points of a ray's stretch move in proportion between
- * its ends where these move, and so over the step, which stays where it is. */
+/* Whether the density of some medium steps from voxel to voxel. Points of a ray's stretch move in proportion
+ * between its ends where these move, and so over the steps, which stay where they are. */
 static bool densities_step(const render_scene *s)
 {
     bool any = false;
-    for (uint32_t m = 0; m < s->media.count && s->volumetric; m++) {
-        const scene_object *medium = s->media.data[m];
-        bool enclosed = false;
-        any |= texture_has_steps(medium);
-        for (uint32_t i = 0; i < s->shapes.count && is_grid(medium); i++) {
-            const render_shape *shape = &s->shapes.data[i];
-            enclosed |= shape->interior == medium;
-            any |= shape->interior == medium && reaches_beyond_grid(s, shape);
-        }
-        any |= is_grid(medium) && !enclosed;
-    }
+    for (uint32_t m = 0; m < s->media.count && s->volumetric; m++)
+        any |= texture_has_steps(s->media.data[m]);
     return any;
 }
 
@@ -86,7 +55,7 @@ static const char *find_lack(render_scene *s)
         lacks =
             join(s, lacks, "steps of light where smooth normals of a distance grid turn away are left out");
     if (densities_step(s))
-        lacks = join(s, lacks, "steps of densities, as where a grid ends in its medium, are left out");
+        lacks = join(s, lacks, "steps of densities between voxels without a filter are left out");
     if (!sensor_of(s->sensor)->link)
         lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
     return lacks;

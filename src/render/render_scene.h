@@ -212,6 +212,7 @@ typedef struct render_scene {
     object_name *names;         /* by object index; name NULL: it is nowhere in the scene */
     bool has_normals, has_uvs;  /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
+    bool grids_end;         /* the grid of some medium ends within it (scene_grids.c) */
     bool edges_lack_known;  /* edges_reasons.c: whether edges_lack has been found */
     bool clipped;           /* a clip plane of the sensor may cut what is in the scene */
     const char *edges_lack; /* what gradients by parameters that move edges still lack; NULL: nothing */

@@ -36,7 +36,7 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK)
         r = render_build_levels(s, err);
     if (r == BL_OK)
-        render_add_reasons(s);
+        s->grids_end = render_grids_end(s), render_add_reasons(s);
     if (r == BL_OK)
         r = render_check_field(s, err);
     if (r == BL_OK && sensor_of(s->sensor)->bind)

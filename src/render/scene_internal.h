@@ -54,6 +54,12 @@ bl_result render_bind_lights(render_scene *s, bl_error *err);
  * all objects were visited, and before geometry becomes parameters. */
 bl_result render_add_places(render_scene *s, bl_error *err);
 
+/* ---- scene_grids.c ---- */
+
+/* Whether rays enter or leave the grid of some medium within the medium. Once the scene has its hierarchies.
+ */
+bool render_grids_end(const render_scene *s);
+
 /* ---- scene_reasons.c ---- */
 
 /* Says what gradients by parameters lack that move shapes, vertices and sensors. Once the scene has its

@@ -305,12 +305,19 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor, cons
 
 /* ---- what turns mirrors and glass in volumetric integrators ---- */
 
+/* Attached paths hold shares of the whole way to a surface, also over steps of densities
+ * (integrator/motion/attached_volume.c). */
 static void add_turning_reasons(render_scene *s)
 {
-    bool follows = render_attaches_through(s);
+    bool follows = render_attaches_through(s), steps = s->grids_end;
+    for (uint32_t m = 0; m < s->media.count; m++)
+        steps |= texture_has_steps(s->media.data[m]);
+    const char *left_out = render_turned_edges_through;
+    if (follows && steps)
+        left_out = arena_printf(&s->memory, "steps of densities are left out; %s", left_out);
     for (uint32_t i = 0; i < s->parameters.count && follows; i++)
         if (s->parameters.data[i].reason == render_turned_through)
-            s->parameters.data[i].reason = render_turned_edges_through;
+            s->parameters.data[i].reason = left_out;
 }
 
 void render_add_reasons(render_scene *s)

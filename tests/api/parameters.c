@@ -188,6 +188,13 @@ static void reasons_beside_edges(void **state)
     "<shape type='cube' id='it'><bsdf type='null'/><medium type='heterogeneous' name='interior'><volume "    \
     "type='gridvolume' name='sigma_t'><string name='resolution' value='2'/><transform name='to_world'>"      \
     "<translate value='-.5,-.5,-.5'/><scale value='" scale "'/></transform></volume></medium></shape>"
+/* The same, with a grid of voxels without a filter. */
+#define VOXELS                                                                                               \
+    "<shape type='cube' id='it'><bsdf type='null'/><medium type='heterogeneous' name='interior'><volume "    \
+    "type='gridvolume' name='sigma_t'><string name='resolution' value='2'/>" NEAREST                         \
+    "<transform name='to_world'><translate value='-.5,-.5,-.5'/><scale value='2.4'/></transform></volume>"   \
+    "</medium></shape>"
+#define GLASS "<shape type='sphere'><bsdf type='dielectric' id='glass'/></shape>"
 /* Of the same size, so far apart; 2: they touch. */
 #define TWO_PLATES(x)                                                                                        \
     "<shape type='rectangle' id='it'/><shape type='rectangle'><transform name='to_world'><translate x='" x   \
@@ -232,9 +239,13 @@ static void reasons_beside_edges(void **state)
         {VOLPATH CAMERA SMOKE("2"), "it.translation", "the grid inside ends at a face"},
         {VOLPATH CAMERA SMOKE("2"), "it.vertex_positions", "the grid inside ends at a face"},
         {VOLPATH CAMERA SMOKE("2.4"), "it.translation", NULL},
-        {VOLPATH CAMERA SMOKE("1.9"), "it.translation", "steps of densities"},
-        {VOLPATH CAMERA SMOKE("1.9"), "camera.translation", "steps of densities"},
-        {VOLPATH CAMERA SMOKE("1.9") BALL(""), "ball.translation", "steps of densities"},
+        {VOLPATH CAMERA SMOKE("1.9"), "it.translation", NULL},
+        {VOLPATH CAMERA SMOKE("1.9"), "camera.translation", NULL},
+        {VOLPATH CAMERA SMOKE("1.9") BALL(""), "ball.translation", NULL},
+        {VOLPATH CAMERA SMOKE("1.9") GLASS, "glass.eta", "steps of densities"},
+        {VOLPATH CAMERA SMOKE("2.4") GLASS, "glass.eta", "edges that it moves"},
+        {VOLPATH CAMERA VOXELS, "it.translation", "steps of densities"},
+        {VOLPATH CAMERA VOXELS, "camera.translation", "steps of densities"},
         {CAMERA TWO_PLATES("2"), "it.translation", "a border coincides with another mesh's"},
         {CAMERA TWO_PLATES("2"), "camera.translation", NULL},
         {CAMERA TWO_PLATES("2.1"), "it.translation", NULL},

@@ -21,6 +21,9 @@ void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, 
 color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated);
 void stretch_adjoint(walk *w, const walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
+/* Where the ray of a stretch enters and leaves the box of its medium's grid: faces of the box, which stand
+ * still. valid: the stretch, which is `there`, crosses the face. distance: along the stretch. */
+void stretch_faces(walk *w, const walk_stretch *s, ir_ref there, walk_border *enters, walk_border *leaves);
 /* Names the random numbers of a stretch; purpose 0: the path's own flight, 1: light sampling. */
 ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose);
 /* The scattering coefficient at a distance on a ray in a medium (as in walk_position), detached; 0 in none.

@@ -22,6 +22,10 @@ enum { STEPS_MOST = 1 << 16 };
 enum { UNROLLED_STEPS = 16 };
 static const float not_finite = 1e36f; /* color_finite refuses it */
 
+/* A face of a grid counts as the surface that ends a stretch if it is no farther away than this share of the
+ * box's diagonal. */
+static const float face_slack = 1e-5f;
+
 /* At this optical thickness along the box's diagonal, DRT paths and collisions have equal shares. */
 static const float drt_optical = 1.0f;
 
@@ -79,6 +83,38 @@ track track_begin(walk *w, const walk_stretch *s)
         k.far = ir_min(f, k.far, ir_max(f, first, second));
     }
     return k;
+}
+
+void stretch_faces(walk *w, const walk_stretch *s, ir_ref there, walk_border *enters, walk_border *leaves)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ref_list box = refs_results();
+    medium_bounds b;
+    ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, box.at);
+    medium_bounds_visit(&box, &b);
+    *enters = *leaves = border_none(w);
+    leaves->distance = s->limit;
+    const ir_ref o[3] = {s->o.x, s->o.y, s->o.z}, d[3] = {s->d.x, s->d.y, s->d.z},
+                 low[3] = {b.low.x, b.low.y, b.low.z}, high[3] = {b.high.x, b.high.y, b.high.z};
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    for (int a = 0; a < 3; a++) {
+        vec3 normal = v3(a == 0 ? one : zero, a == 1 ? one : zero, a == 2 ? one : zero);
+        ir_ref size = ir_max(f, ir_abs(f, d[a]), t_f32(t, 1e-9f)), back = ir_lt(f, d[a], zero);
+        ir_ref inverse = ir_div(f, one, ir_select(f, back, ir_neg(f, size), size));
+        ir_ref first = ir_mul(f, ir_sub(f, ir_select(f, back, high[a], low[a]), o[a]), inverse),
+               second = ir_mul(f, ir_sub(f, ir_select(f, back, low[a], high[a]), o[a]), inverse);
+        ir_ref later = ir_gt(f, first, enters->distance), sooner = ir_lt(f, second, leaves->distance);
+        enters->n = v3_select(t, later, normal, enters->n),
+        enters->distance = ir_select(f, later, first, enters->distance);
+        leaves->n = v3_select(t, sooner, normal, leaves->n),
+        leaves->distance = ir_select(f, sooner, second, leaves->distance);
+    }
+    ir_ref slack = ir_mul(f, v3_length(t, v3_sub(t, b.high, b.low)), t_f32(t, face_slack));
+    there =
+        ir_and(f, ir_and(f, there, ir_not(f, s->homogeneous)), ir_lt(f, enters->distance, leaves->distance));
+    enters->valid = ir_and(f, there, ir_gt(f, enters->distance, slack));
+    leaves->valid = ir_and(f, there, ir_lt(f, leaves->distance, ir_sub(f, s->limit, slack)));
 }
 
 ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step)

@@ -199,6 +199,7 @@ static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage 
         .d = g->hit.d,
         .origin = origin,
         .length = w->media ? g->s.limit : g->si.t,
+        .in = w->media ? &g->s : NULL,
     };
     g->s.motion = w->motion->between(w, &l->motion, &stretch);
     g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};

@@ -6,7 +6,8 @@
  *   - The segment behind the camera moves with the camera's ray, and surfaces slide along it. A collision
  *     keeps its share of the way from the surface in front of it to the surface behind it. If it were held in
  *     place, the derivative would lose the light of a medium that grows: the derivative of an integral has a
- *     part for where the integral ends.
+ *     part for where the integral ends. Where a medium's grid ends before the surface does, the faces of its
+ *     box hold the collision instead. Else it would move over the step of the density there.
  *   - A segment between surfaces of one shape, or from anywhere to a light, holds the point at its end and
  *     swings about it as its beginning moves: its direction is computed again, and so is the measure
  *     |cos| / r^2. Light sampling holds the same point. If the surface there shines and moves by its
@@ -155,12 +156,87 @@ static ir_ref slide(walk *w, const ray_motion *l, const walk_border *b, vec3 sta
 }
 
 /* The slide of a point that keeps its share of the way from the near surface to the far one. Where there is
- * no far surface, the point slides with the near one. */
-static ir_ref between(walk *w, const walk_border *far, ir_ref near_slide, ir_ref far_slide, ir_ref share)
+ * no far surface, the point slides with the near one. ahead: bool, there is. */
+static ir_ref between(walk *w, ir_ref ahead, ir_ref near_slide, ir_ref far_slide, ir_ref share)
 {
     ir_func *f = w->t.f;
     ir_ref both = t_mad(&w->t, share, ir_sub(f, far_slide, near_slide), near_slide);
-    return ir_select(f, far->valid, both, near_slide);
+    return ir_select(f, ahead, both, near_slide);
+}
+
+/* ---- grids that end within their media ---- */
+
+/* The part of a stretch in which points keep their shares of the way. It lies between two surfaces or, where
+ * the grid of the medium begins behind the one or ends before the other, between faces of the grid's box. */
+typedef struct stretch_part {
+    ir_ref begins, ends; /* detached distances along the segment */
+    ir_ref near, far;    /* how its ends slide along the ray */
+} stretch_part;
+
+/* The faces at which a stretch crosses the box of its medium's grid. distance: along the segment. */
+typedef struct grid_faces {
+    walk_border enters, leaves;
+} grid_faces;
+
+static bool has_faces(const walk *w) { return w->media && w->plan->scene->grids_end; }
+
+/* origin: distance along the segment at which the stretch begins. there: bool, the stretch is in a medium. */
+static grid_faces faces_of(walk *w, const walk_stretch *s, ir_ref there, ir_ref origin)
+{
+    ir_func *f = w->t.f;
+    grid_faces g;
+    stretch_faces(w, s, there, &g.enters, &g.leaves);
+    g.enters.distance = ir_add(f, g.enters.distance, origin);
+    g.leaves.distance = ir_add(f, g.leaves.distance, origin);
+    return g;
+}
+
+/* A face stands still, so it slides along the ray by the ray's motion alone. */
+static void ends_at_face(walk *w, const walk_border *face, const ray_motion *l, vec3 d, ir_ref *distance,
+                         ir_ref *by)
+{
+    tracer *t = &w->t;
+    vec3 moved = motion_along(t, l->shift, l->turn, face->distance);
+    ir_ref slides = ir_neg(t->f, v3_dot(t, moved, normal_over_cosine(t, face, d)));
+    *by = ir_select(t->f, face->valid, slides, *by);
+    *distance = ir_select(t->f, face->valid, face->distance, *distance);
+}
+
+static void part_in_grid(walk *w, const grid_faces *g, const ray_motion *l, vec3 d, stretch_part *p)
+{
+    ends_at_face(w, &g->enters, l, d, &p->begins, &p->near);
+    ends_at_face(w, &g->leaves, l, d, &p->ends, &p->far);
+}
+
+/* How the part grows per length of it; 0 where it has none. */
+static ir_ref part_rate(tracer *t, const stretch_part *p)
+{
+    ir_func *f = t->f;
+    ir_ref length = ir_sub(f, p->ends, p->begins), some = ir_gt(f, length, t_f32(t, 0));
+    ir_ref rate = ir_div(f, ir_sub(f, p->far, p->near), ir_select(f, some, length, t_f32(t, 1)));
+    return ir_select(f, some, rate, t_f32(t, 0));
+}
+
+/* How a stretch slides that begins at the distance `origin` and whose part grows by `rate` per length. Beside
+ * its part there is nothing of the medium, so what is linear in the part may go on to both ends: *near is the
+ * slide of the stretch's beginning, *far that of its point at `end`. */
+static void slides_of_stretch(tracer *t, const stretch_part *p, ir_ref rate, ir_ref origin, ir_ref end,
+                              ir_ref *near, ir_ref *far)
+{
+    ir_func *f = t->f;
+    *near = ir_sub(f, p->near, ir_mul(f, rate, ir_sub(f, p->begins, origin)));
+    *far = t_mad(t, rate, end, *near);
+}
+
+/* What keeps a vertex: the surface or, where the vertex is a collision, the face that comes before it. */
+static walk_border kept_by(tracer *t, const walk_border *on, const walk_border *face, ir_ref closer)
+{
+    ir_func *f = t->f;
+    walk_border b = *on;
+    b.valid = ir_or(f, b.valid, closer);
+    b.n = v3_select(t, closer, face->n, b.n);
+    b.distance = ir_select(f, closer, face->distance, b.distance);
+    return b;
 }
 
 /* ---- points that go along with their shapes ---- */
@@ -395,16 +471,24 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
     ray_motion by = motion_of_segment(w, at);
     ir_ref near_slide = slide(w, &by, &near, start, d), far_slide = slide(w, &by, &far, start, d);
-    ir_ref begins = ir_select(f, near.valid, near.distance, zero), length = ir_sub(f, far.distance, begins);
-    ir_ref good = ir_and(f, far.valid, ir_gt(f, length, zero)),
+    stretch_part part = {ir_select(f, near.valid, near.distance, zero), far.distance, near_slide, far_slide};
+    grid_faces faces = {near, far};
+    ir_ref ahead = far.valid;
+    if (has_faces(w)) {
+        faces = faces_of(w, &v->flight.s, ir_or(f, v->flight.s.there, collides),
+                         ir_detach(f, v3_dot(t, v3_sub(t, v->met.o, start), d)));
+        part_in_grid(w, &faces, &by, d, &part);
+        ahead = ir_or(f, ahead, faces.leaves.valid);
+    }
+    ir_ref length = ir_sub(f, part.ends, part.begins), good = ir_and(f, ahead, ir_gt(f, length, zero)),
            inverse = ir_div(f, one, ir_select(f, good, length, one));
     ir_ref origin = ir_detach(f, v3_dot(t, v3_sub(t, v->met.o, start), d)), stands = far.distance;
     if (w->media)
         stands = ir_select(f, collides, ir_detach(f, ir_add(f, origin, v->flight.t)), stands);
-    ir_ref share = ir_select(f, collides, ir_mul(f, ir_sub(f, stands, begins), inverse), one);
-    ir_ref inside = between(w, &far, near_slide, far_slide, share),
+    ir_ref share = ir_select(f, collides, ir_mul(f, ir_sub(f, stands, part.begins), inverse), one);
+    ir_ref inside = between(w, ahead, part.near, part.far, share),
            end = ir_select(f, collides, inside, ir_select(f, far.valid, far_slide, near_slide));
-    ir_ref growth = ir_select(f, good, t_mad(t, ir_sub(f, far_slide, near_slide), inverse, one), one);
+    ir_ref growth = ir_select(f, good, t_mad(t, ir_sub(f, part.far, part.near), inverse, one), one);
     v->local_volume.motion = (segment_motion){
         .shift = by.shift,
         .turn = by.turn,
@@ -416,16 +500,30 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
     v->local_volume.motion.displacement =
         v3_add(t, motion_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
     v->local_volume.border = far;
-    hold held = hold_between(t, &near, &far, d, share);
     segment s = {start, d, near, far, stands};
+    hold held;
+    if (has_faces(w)) {
+        ir_ref behind = ir_and(f, collides, faces.enters.valid),
+               before = ir_and(f, collides, faces.leaves.valid);
+        s.near = kept_by(t, &near, &faces.enters, behind), s.far = kept_by(t, &far, &faces.leaves, before);
+        held = hold_between(t, &s.near, &s.far, d, share);
+        held.rest = ir_select(f, behind, zero, held.rest), held.part = ir_select(f, before, zero, held.part);
+    } else {
+        held = hold_between(t, &near, &far, d, share);
+    }
     if (w->plan->sensor)
         v->local_volume.carry = carry_on(w, at, &s, &held);
     if (surfaces_slide(w))
         v->local_volume.anchor = anchor_choose(w, at, &s, &held);
+    if (has_faces(w)) {
+        ir_ref flown = ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit));
+        slides_of_stretch(t, &part, ir_sub(f, growth, one), origin, flown, &v->local_volume.motion.near,
+                          &v->local_volume.motion.far);
+    }
     if (w->media) {
-        v->flight.s.motion =
-            (stretch_motion){motion_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
-                             ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
+        v->flight.s.motion = (stretch_motion){
+            motion_along(t, by.shift, by.turn, origin), by.turn, v->local_volume.motion.near,
+            v->local_volume.motion.far, ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
         v->flight.growth = growth;
     }
     v->hit.local_volume.motion = v->local_volume.motion, v->hit.seen_from = v->met;
@@ -470,6 +568,13 @@ stretch_motion volume_between(walk *w, const ray_motion *l, const ray_stretch *s
     stretch_motion m = {.shift = motion_along(t, l->shift, l->turn, s->origin), .turn = l->turn};
     m.near = slide(w, l, &first, s->start, d), m.far = slide(w, l, &last, s->start, d);
     m.end = ir_detach(t->f, s->length);
+    if (has_faces(w)) {
+        ir_func *f = t->f;
+        stretch_part p = {s->origin, ir_add(f, s->origin, m.end), m.near, m.far};
+        grid_faces faces = faces_of(w, s->in, s->in->there, s->origin);
+        part_in_grid(w, &faces, l, d, &p);
+        slides_of_stretch(t, &p, part_rate(t, &p), s->origin, m.end, &m.near, &m.far);
+    }
     return m;
 }
 

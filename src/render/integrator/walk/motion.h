@@ -15,6 +15,7 @@ typedef struct walk walk;
 typedef struct walk_position walk_position;
 typedef struct walk_vertex walk_vertex;
 typedef struct walk_light walk_light;
+typedef struct walk_stretch walk_stretch;
 struct bsdf_color_arguments; /* these three: vertex/plugin_functions.h */
 struct bsdf_value_arguments;
 struct emitter_moved_arguments;
@@ -132,6 +133,7 @@ typedef struct ray_stretch {
     vec3 start, d; /* d: unit direction */
     ir_ref origin,
         length; /* detached distances: from start to the stretch's beginning; from there to its end */
+    const walk_stretch *in; /* where walk.media: the stretch in its medium */
 } ray_stretch;
 
 /* ---- what positions, vertices and lights carry for each kind of motion ---- */

@@ -225,7 +225,7 @@ struct walk_light {
 };
 
 /* A stretch of a ray up to the next surface, which may lie in a medium (media/free_flight.c). */
-typedef struct walk_stretch {
+struct walk_stretch {
     ir_ref there;       /* bool: the stretch lies in a medium */
     ir_ref cls, record; /* class and record of the medium; valid references also where there is none */
     ir_ref medium;      /* word of the scene buffer that describes the medium (enum medium_word); a valid
@@ -237,7 +237,7 @@ typedef struct walk_stretch {
     ir_ref step;           /* u32: the first block of its random numbers that is not used yet */
     ir_ref number;         /* u32: how many stretches of the same key come before it */
     stretch_motion motion; /* where walk.motion->moves_stretches */
-} walk_stretch;
+};
 
 /* A free flight through a stretch, sampled. */
 typedef struct walk_flight {
