@@ -40,7 +40,7 @@ static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene 
 {
     fit->desc.spp_gradient = gradient_form_spp(wish, fit->desc.form);
     if (bl_gradient_form_finds_loss(fit->desc.form))
-        fit->desc.spp = fit->desc.spp_gradient;
+        fit->desc.spp = fit->desc.spp_gradient + gradient_form_shared(fit->job, wish, fit->desc.form);
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
@@ -307,6 +307,8 @@ job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_
         .form = fit->desc.form,
         .loss = loss,
         .spp = fit->samples.gradient,
+        .shared =
+            bl_gradient_form_finds_loss(fit->desc.form) ? fit->samples.image - fit->samples.gradient : 0,
         .seed = seed,
         .stream = 1,
         .strips = gradient_form_strips(fit->job, fit->desc.form, fit->samples.gradient),

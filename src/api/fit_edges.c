@@ -83,7 +83,7 @@ static bl_result walk_alone(bl_fit *fit, const job_work_desc *step, float *all, 
     bl_job *job = fit->job;
     bl_stats unused = {0};
     job_work_desc w = *step;
-    w.edges_alone = w.edges_learnt = true;
+    w.edges_alone = w.edges_learnt = true, w.shared = 0;
     TRY(fit_take_gradient(fit, all, err));
     TRY(copy(job, job->gradient, fit->edges.step, err));
     TRY(job_run(job, &w, &unused, err));

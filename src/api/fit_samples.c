@@ -31,6 +31,13 @@
 enum { MEMORY = 10, LEAST = 2, STATE_WORDS = 4 };
 static const double growth = 1.5;
 
+/* In two walks, the gradient's and those of an image that both halves share. */
+static uint32_t image_samples(const bl_fit *fit, double wanted)
+{
+    const uint32_t own = fit->desc.form == BL_FORM_TWO_WALK ? fit->samples.gradient : 0;
+    return own + job_spp(fit->job, (uint32_t)fmax(1, ceil(wanted - own)));
+}
+
 /* Even, for two halves; as many as the sampler can have. The image has its part. */
 static void set(bl_fit *fit, double wanted)
 {
@@ -45,8 +52,7 @@ static void set(bl_fit *fit, double wanted)
     if (fit->desc.spp == most)
         fit->samples.image = fit->samples.gradient;
     else
-        fit->samples.image =
-            job_spp(fit->job, (uint32_t)fmax(1, ceil((double)fit->desc.spp * fit->samples.gradient / most)));
+        fit->samples.image = image_samples(fit, (double)fit->desc.spp * fit->samples.gradient / most);
 }
 
 /* ---- as the schedule says ---- */

@@ -157,6 +157,8 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
         obstacle = "they need the image of the step before (rb_biased2, rb_biased1_2)";
     if (fit_samples_change(&fit->desc))
         obstacle = "their numbers of samples (wanted_noise, schedule) are found on the host";
+    if (fit->desc.form == BL_FORM_TWO_WALK && fit->desc.spp > fit->desc.spp_gradient)
+        obstacle = "two walks whose image has more samples than the gradient are not";
     if (fit->average.means)
         obstacle = "means over steps (average_from) are kept on the host";
     if (fit->trails)

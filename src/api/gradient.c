@@ -129,8 +129,8 @@ static bl_result read_image_and_loss(bl_job *job, float *image, bl_stats *stats,
 }
 
 /* Runs the gradient pass of so many samples per pixel, and repeats it with a coarser scale after an overflow.
- * most: the largest |dL/dI|. */
-static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most,
+ * shared: as in job_work_desc; most: the largest |dL/dI|. */
+static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, uint32_t shared, double most,
                         double progress_from, bl_stats *stats, bl_error *err)
 {
     const job_loss loss = loss_of(job, desc);
@@ -144,6 +144,7 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp,
         .seed = job_seed(job, desc->seed),
         .stream = 1,
         .strips = gradient_form_strips(job, stats->form, spp),
+        .shared = shared,
         .slice_seconds = desc->slice_seconds,
         .progress = desc->progress,
         .user = desc->user,
@@ -212,7 +213,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
     if (bl_gradient_form_finds_loss(stats->form))
         return replay(
-            job, desc, spp,
+            job, desc, spp, gradient_form_shared(job, &wish, stats->form),
             fit_loss_steepest(desc->loss, desc->loss_constant, &(fit_goal){desc->target, NULL, n, 1, false}),
             0, stats, err);
     bool image = desc->target || desc->image || !job_gradient_leaves_image(job);
@@ -225,7 +226,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(largest_adjoint(job, &most, err));
     else
         most = largest(desc->adjoint, n);
-    TRY(replay(job, desc, spp, most, image ? 0.3 : 0, stats, err));
+    TRY(replay(job, desc, spp, 0, most, image ? 0.3 : 0, stats, err));
     job->pipeline_filled = pipelined;
     return pipelined ? job_resolve(job, spp, job_strips(job_pixels(job), spp), NULL, stats, err) : BL_OK;
 }

@@ -7,6 +7,9 @@
  * change only the memory that is needed. Of a loss with levels (fit_composite_whole) a tile is the whole
  * film.
  *
+ * With two walks, the image may have samples of its own besides: half of their sum is in the film of each
+ * half before the first walk adds to it (job_pass.c).
+ *
  * One image is biased. Where sample k of n of a pixel has the radiance X_k and the derivative D_k, and I is
  * the mean of the X_k, the form's expectation is that of l'(I) D_k. For the loss (I - T)^2 it is the gradient
  * at the expected image, plus 2 cov(X, D) / n: the slope of the variance of the image, which is what the loss
@@ -120,6 +123,13 @@ uint32_t gradient_form_spp(const gradient_wish *wish, bl_gradient_form form)
     return form == BL_FORM_TWO_WALK ? wish->spp_halves : wish->spp_gradient;
 }
 
+uint32_t gradient_form_shared(const bl_job *job, const gradient_wish *wish, bl_gradient_form form)
+{
+    return form == BL_FORM_TWO_WALK && wish->spp > wish->spp_halves
+               ? job_spp(job, wish->spp - wish->spp_halves)
+               : 0;
+}
+
 /* The reason why the samples of image and gradient cannot be the same ones, or NULL if they can. */
 static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish, bl_gradient_form form)
 {
@@ -127,7 +137,9 @@ static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish,
         return "dL/dI of the caller would have to come from an image of the same samples";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "its samples are those of the image, as many in every pixel, before there is a dL/dI to go by";
-    if (wish->spp != wish->spp_gradient)
+    if (wish->form == BL_FORM_TWO_WALK && wish->spp < wish->spp_gradient)
+        return "the gradient's samples make the image, too, which cannot have fewer";
+    if (wish->form != BL_FORM_TWO_WALK && wish->spp != wish->spp_gradient)
         return "the samples are those of the image and of the gradient at once, so their numbers must be "
                "equal";
     uint32_t spp = gradient_form_spp(wish, form);
@@ -208,7 +220,7 @@ static void record_halves(bl_job *job, const job_work_desc *w, job_range tile, b
                                                   .results = job->results,
                                                   .film = job->film,
                                                   .strips = w->strips,
-                                                  .spp = w->spp,
+                                                  .spp = w->spp + w->shared,
                                                   .first_pixel = tile.first_lane / w->strips,
                                                   .pixel_count = tile.lane_count / w->strips,
                                                   .last = last});
@@ -227,7 +239,7 @@ static void record_halves(bl_job *job, const job_work_desc *w, job_range tile, b
                                               .pixels = pixels,
                                               .channels = film_channels(job->scene),
                                               .strips = w->strips,
-                                              .spp = w->spp,
+                                              .spp = w->spp + w->shared,
                                               .first_pixel = tile.first_lane / w->strips,
                                               .pixel_count = tile.lane_count / w->strips});
     if (last)

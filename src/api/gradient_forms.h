@@ -20,6 +20,8 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
                                bl_error *err);
 /* How many samples of a pixel the gradient pass has in this form. */
 uint32_t gradient_form_spp(const gradient_wish *wish, bl_gradient_form form);
+/* How many samples of an image both halves of two walks share, besides their own; else 0. */
+uint32_t gradient_form_shared(const bl_job *job, const gradient_wish *wish, bl_gradient_form form);
 /* The number of strips of a gradient pass. Two walks need an even number. */
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
 /* Runs a prepared gradient pass of the forms that keep samples between two kernels. Those that find the loss

@@ -40,6 +40,7 @@ typedef struct job_work_desc {
     bool edges_learnt;  /* edges choose by what a pass before has learnt */
     bool edges_alone;   /* gradient pass: nothing but edges, by the dL/dI that is there */
     uint32_t edges_spp; /* samples of a pass of edges; 0: as docs/theory/edges.md says */
+    uint32_t shared;    /* gradient pass in two walks: samples of an image that both halves see besides */
     uint32_t film_spp;  /* of RENDER_EDGES_PATH_FORWARD: by how many samples the film is divided */
     bool keeps_status;  /* counters of the pass before go on */
     bool adds;          /* gradient pass: adds to the sums that are there, instead of to zeros */

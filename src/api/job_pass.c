@@ -110,6 +110,9 @@ void job_record_begin(bl_job *job, const job_work_desc *w)
         gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     if (render_passes[w->pass].kind != PASS_RAYS)
         gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
+    for (uint32_t half = 0; half < 2 && w->shared; half++)
+        gpu_batch_copy(job->batch, job->image, 0, job->film, 4ull * half * job_values(job),
+                       4ull * job_values(job));
     if (!w->keeps_status) {
         gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
         memset(job->counted, 0, sizeof job->counted);
@@ -176,7 +179,22 @@ static bl_result run_tape(bl_job *job, const job_work_desc *w, bl_stats *stats, 
     return tape_read(job, w, stats, err);
 }
 
-bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+/* Leaves in job->image half the sum of the samples that both halves of two walks share. */
+static bl_result find_shared(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    const job_work_desc image = {
+        .pass = RENDER_PRIMAL,
+        .spp = w->shared,
+        .seed = w->seed,
+        .strips = job_strips(job_pixels(job), w->shared),
+        .slice_seconds = w->slice_seconds,
+        .keeps_status = w->keeps_status,
+    };
+    TRY(job_run(job, &image, stats, err));
+    return job_resolve(job, 2, image.strips, NULL, stats, err);
+}
+
+static bl_result run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     BL_ASSERT(w->spp > 0 && w->strips > 0, "%u samples in %u strips", w->spp, w->strips);
     BL_ASSERT(w->pass != RENDER_GRADIENT || w->form != BL_FORM_AUTO, "a gradient pass without a form");
@@ -198,4 +216,14 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     TRY(edges_run(job, w, stats, err));
     stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
+}
+
+bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    job_work_desc rest = *w;
+    if (w->shared) {
+        TRY(find_shared(job, w, stats, err));
+        rest.keeps_status = true;
+    }
+    return run(job, &rest, stats, err);
 }

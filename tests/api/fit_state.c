@@ -156,6 +156,11 @@ static void every_form_goes_on_exactly(void **state)
         desc.form = form;
         expect_same_bytes(scene, &desc, 0);
     }
+    bl_fit_desc more = plain();
+    more.form = BL_FORM_TWO_WALK, more.spp_gradient = 2, more.spp = 7;
+    expect_same_bytes(scene, &more, 0);
+    more.wanted_noise = 0.5, more.spp_gradient = 8, more.spp = 24;
+    expect_same_bytes(scene, &more, 0);
     bl_scene_destroy(scene);
 }
 

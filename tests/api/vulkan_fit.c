@@ -342,6 +342,11 @@ static void what_cannot_be_is_refused(void **state)
     scene_device_refused(&device, bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_UNSUPPORTED, "batch");
     bl_fit_destroy(fit);
     desc.batch = 0;
+    desc.form = BL_FORM_TWO_WALK, desc.spp_gradient = 4;
+    fit = fit_on(theirs, &desc);
+    scene_device_refused(&device, bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "more samples");
+    bl_fit_destroy(fit);
+    desc.form = BL_FORM_AUTO, desc.spp_gradient = 0;
     fit = fit_on(device.device, &desc);
     scene_device_refused(&device, bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED,
                          "bl_device_from_vulkan");

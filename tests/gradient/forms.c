@@ -151,9 +151,24 @@ static void expect_same_mean(const char *what, const moments *a, const moments *
         fail_msg("%s: %.3g is known to +-%.3g", what, size, error);
 }
 
+typedef struct comparison {
+    bl_loss loss;
+    uint32_t spp_primal; /* of two walks */
+} comparison;
+
+/* What the expected loss of two walks has besides that of an image without noise: the variance of the image
+ * that both halves see, by its share. of_all: that of an image of n samples. */
+static double shared_noise(double of_all, uint32_t n, uint32_t all)
+{
+    const double share = (double)(all - n) / all;
+    return share * share * of_all * n / fmax(all - n, 1);
+}
+
 static void two_walks_agree_in_expectation(void **state)
 {
-    const bl_loss loss = (bl_loss)(uintptr_t)*state;
+    const comparison *of = *state;
+    const bl_loss loss = of->loss;
+    enum { SPP = 6 };
     const scene_case *c = find_case("area light");
     arena a = {0};
     scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 3, 12, 10), ".", c->parameters,
@@ -168,7 +183,9 @@ static void two_walks_agree_in_expectation(void **state)
             bl_stats stats;
             /* enough samples that noise of the image, squared, does not hide the loss of three walks: that
              * one is biased by it */
-            bl_gradient_desc desc = {.form = form, .spp = 6, .seed = seed, .target = target, .loss = loss};
+            bl_gradient_desc desc = {.form = form, .spp = SPP, .seed = seed, .target = target, .loss = loss};
+            if (form == BL_FORM_TWO_WALK)
+                desc.spp_primal = of->spp_primal;
             SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats));
             assert_int_equal(stats.form, form);
             assert_int_equal(stats.drifted + stats.overflowed + stats.non_finite, 0);
@@ -184,7 +201,7 @@ static void two_walks_agree_in_expectation(void **state)
     assert_true(size > 0);
     for (uint32_t i = 0; i < 3 * scene_case_parameter_count(c); i++)
         expect_same_mean(c->parameters[i / 3], &three[i], &two[i], size);
-    /* the loss of two walks is that of an image without noise */
+    /* the loss of two walks is that of an image without noise, but for what the halves share */
     bl_stats still;
     SCENE_MUST(&device, bl_job_gradient(p.job,
                                         &(bl_gradient_desc){.form = BL_FORM_SEPARATE,
@@ -194,10 +211,13 @@ static void two_walks_agree_in_expectation(void **state)
                                                             .target = target,
                                                             .loss = loss},
                                         &still));
-    double z = (moments_mean(&two[ELEMENTS]) - still.loss) /
-               sqrt(moments_error2(&two[ELEMENTS]) + 1e-6 * still.loss * still.loss);
+    const double noise = moments_mean(&three[ELEMENTS]) - still.loss,
+                 expected = still.loss + shared_noise(noise, SPP, of->spp_primal);
+    double z = (moments_mean(&two[ELEMENTS]) - expected) /
+               sqrt(moments_error2(&two[ELEMENTS]) + moments_error2(&three[ELEMENTS]) +
+                    1e-6 * still.loss * still.loss);
     if (!(fabs(z) < 4.5))
-        fail_msg("loss: %.9g of a clean image, two walks %.9g, z = %.2f", still.loss,
+        fail_msg("loss: %.9g of a clean image, %.9g expected, two walks %.9g, z = %.2f", still.loss, expected,
                  moments_mean(&two[ELEMENTS]), z);
     assert_true(moments_mean(&three[ELEMENTS]) > still.loss); /* noise, squared */
     scene_picture_free(&p);
@@ -215,7 +235,7 @@ static void two_walks_need_what_they_need(void **state)
         image[i] = 0.5f;
     const bl_gradient_desc cannot[] = {{.spp = 4, .adjoint = image},
                                        {.spp = 5, .target = image},
-                                       {.spp = 4, .spp_primal = 8, .target = image},
+                                       {.spp = 4, .spp_primal = 2, .target = image},
                                        {.spp = 4, .target = image, .loss = BL_LOSS_L1}};
     for (size_t k = 0; k < sizeof cannot / sizeof *cannot; k++) {
         bl_gradient_desc desc = cannot[k];
@@ -225,6 +245,37 @@ static void two_walks_need_what_they_need(void **state)
         desc.form = BL_FORM_TWO_WALK;
         assert_int_equal(bl_job_gradient(p.job, &desc, &stats), BL_ERROR_ARGUMENT);
         assert_non_null(strstr(bl_context_error(device.context), "two walks"));
+    }
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+/* The image is the mean of all samples: the gradient's and its own. */
+static void two_walks_may_have_more_of_the_image(void **state)
+{
+    (void)state;
+    enum { SPP = 4, ALL = 14 };
+    const scene_case *c = find_case("area light");
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 3, 12, 10), ".", c->parameters, 1);
+    float *target = arena_alloc(&a, p.values * sizeof *target),
+          *image = arena_alloc(&a, p.values * sizeof *image), *own = arena_alloc(&a, p.values * sizeof *own);
+    for (uint32_t i = 0; i < p.values; i++)
+        target[i] = 0.1f;
+    bl_gradient_desc desc = {.spp = SPP, .spp_primal = ALL, .seed = 9, .target = target, .image = image};
+    bl_stats stats;
+    SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats));
+    assert_int_equal(stats.form, BL_FORM_SEPARATE); /* unasked, numbers that differ are those of two images */
+    desc.form = BL_FORM_TWO_WALK;
+    SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats));
+    assert_int_equal(stats.paths, (uint64_t)ALL * p.width * p.height);
+    SCENE_MUST(
+        &device,
+        bl_job_render(p.job, &(bl_render_desc){.spp = SPP, .seed = 9, .gradient_stream = true}, own, NULL));
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = ALL - SPP, .seed = 9}, p.image, NULL));
+    for (uint32_t i = 0; i < p.values; i++) {
+        const float mean = (SPP * own[i] + (ALL - SPP) * p.image[i]) / ALL;
+        assert_true(fabsf(image[i] - mean) <= 1e-5f * (1 + mean));
     }
     scene_picture_free(&p);
     arena_free(&a);
@@ -299,21 +350,28 @@ int main(void)
         return scene_device_missing();
     /* lavapipe compiles each kernel for seconds: there, the ordinary tier is content with one format of each
      * kind */
-    uint32_t count = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 4 : FORMATS + 5;
-    const struct CMUnitTest always[] = {{"two walks agree in expectation, relative l2",
-                                         two_walks_agree_in_expectation, NULL, NULL,
-                                         (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
-                                        cmocka_unit_test(two_walks_are_the_same_for_any_slices),
-                                        cmocka_unit_test(pixels_of_many_samples_have_many_lanes),
-                                        {formats[FORMATS - 1].label, fused_and_separate_agree, NULL, NULL,
-                                         (void *)(uintptr_t)&formats[FORMATS - 1]},
-                                        {"two walks agree in expectation, l2", two_walks_agree_in_expectation,
-                                         NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
-                                        cmocka_unit_test(two_walks_need_what_they_need)};
-    struct CMUnitTest tests[FORMATS + 5];
+    enum { OTHERS = 8 };
+    static const comparison relative = {BL_LOSS_RELATIVE_L2, 6}, squared = {BL_LOSS_L2, 6},
+                            more = {BL_LOSS_L2, 16};
+    uint32_t count =
+        strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 4 : FORMATS - 1 + OTHERS;
+    const struct CMUnitTest always[] = {
+        {"two walks agree in expectation, relative l2", two_walks_agree_in_expectation, NULL, NULL,
+         (void *)&relative},
+        cmocka_unit_test(two_walks_are_the_same_for_any_slices),
+        cmocka_unit_test(pixels_of_many_samples_have_many_lanes),
+        {formats[FORMATS - 1].label, fused_and_separate_agree, NULL, NULL,
+         (void *)(uintptr_t)&formats[FORMATS - 1]},
+        {"two walks agree in expectation, l2", two_walks_agree_in_expectation, NULL, NULL, (void *)&squared},
+        {"two walks agree in expectation, more of the image", two_walks_agree_in_expectation, NULL, NULL,
+         (void *)&more},
+        cmocka_unit_test(two_walks_may_have_more_of_the_image),
+        cmocka_unit_test(two_walks_need_what_they_need)};
+    BL_ASSERT(sizeof always / sizeof *always == OTHERS, "%zu tests", sizeof always / sizeof *always);
+    struct CMUnitTest tests[FORMATS - 1 + OTHERS];
     memcpy(tests, always, sizeof always);
     for (int i = 0; i < FORMATS - 1; i++)
-        tests[6 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL,
-                                           (void *)(uintptr_t)&formats[i]};
+        tests[OTHERS + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL,
+                                                (void *)(uintptr_t)&formats[i]};
     return scene_device_run(&device, NULL, "forms", tests, count, NULL);
 }
