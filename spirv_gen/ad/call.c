@@ -65,7 +65,7 @@ static ir_func *derive(ir_func *callee, const ad_mask *m)
     const char *name = ad_derived_name(callee, "vjp", m);
     ir_func *derived = ad_derived_find(callee->module, name);
     if (!derived) {
-        derived = ir_func_create(callee->module, name);
+        derived = ad_derived_create(callee->module, name);
         (callee->vjp ? emit_custom : emit_derived)(callee, derived, m);
     }
     return derived;

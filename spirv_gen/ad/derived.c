@@ -34,10 +34,17 @@ const char *ad_derived_name(const ir_func *callee, const char *kind, const ad_ma
     return name;
 }
 
+ir_func *ad_derived_create(ir_module *m, const char *name)
+{
+    ir_func *f = ir_func_create(m, name);
+    f->derived = true;
+    return f;
+}
+
 ir_func *ad_derived_find(const ir_module *m, const char *name)
 {
     for (uint32_t k = 0; k < m->functions.count; k++)
-        if (strcmp(m->functions.data[k]->name, name) == 0)
+        if (m->functions.data[k]->derived && strcmp(m->functions.data[k]->name, name) == 0)
             return m->functions.data[k];
     return NULL;
 }

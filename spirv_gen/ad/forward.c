@@ -473,7 +473,7 @@ static ir_func *derive(ir_func *callee, const ad_mask *m, bool primal)
     ir_func *derived = ad_derived_find(callee->module, name);
     if (derived)
         return derived;
-    derived = ir_func_create(callee->module, name);
+    derived = ad_derived_create(callee->module, name);
     (callee->jvp ? emit_custom : emit_derived)(callee, derived, m, primal);
     return derived;
 }

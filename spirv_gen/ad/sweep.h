@@ -44,6 +44,8 @@ ad_mask ad_mask_create(const ir_func *callee);
 void ad_mask_free(ad_mask *m);
 /* "callee.KIND3_01_110": by which the function is found again, or made. */
 const char *ad_derived_name(const ir_func *callee, const char *kind, const ad_mask *m);
+ir_func *ad_derived_create(ir_module *m, const char *name);
+/* NULL: there is none yet. Other functions may have such a name, too. */
 ir_func *ad_derived_find(const ir_module *m, const char *name);
 /* The callee's parameters in the derived function: new references by instruction of the callee. malloc'ed. */
 ir_ref *ad_derived_params(const ir_func *callee, ir_func *derived);

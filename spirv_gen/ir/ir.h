@@ -127,6 +127,7 @@ typedef struct ir_func {
     ARRAY(uint8_t) params; /* types */
     ARRAY(ir_ref) results;
     bool finished;
+    bool derived;               /* made by reverse or forward mode: found again by its name (ad/derived.c) */
     struct ir_func *jvp, *vjp;  /* derivatives supplied by the user (ad.h: ad_custom), or NULL */
     struct ir_builder *builder; /* build.c */
 } ir_func;

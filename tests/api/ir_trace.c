@@ -275,6 +275,32 @@ static void custom_operations_replace_derivatives(void **state)
     bl_ir_destroy(ir);
 }
 
+/* A function that is called as a derivative would be is none. */
+static void names_are_only_names(void **state)
+{
+    (void)state;
+    bl_ir *ir = bl_ir_create();
+    uint32_t out = bl_ir_buffer(ir, "out", false);
+    bl_ir_func *square = bl_ir_func_create(ir, "square"), *other = bl_ir_func_create(ir, "square.vjp0_1_1"),
+               *f = bl_ir_func_create(ir, "main");
+    bl_ir_value a = bl_ir_param(square, BL_IR_F32), result = bl_ir_mul(square, a, a);
+    bl_ir_return(square, &result, 1);
+    bl_ir_param(other, BL_IR_F32), bl_ir_param(other, BL_IR_F32);
+    result = bl_ir_f32(other, 42);
+    bl_ir_return(other, &result, 1);
+    bl_ir_value zero = bl_ir_u32(f, 0), x = bl_ir_f32(f, 3), y, seed = bl_ir_f32(f, 1), dx;
+    bl_ir_call(f, zero, &square, 1, &x, 1, &y);
+    bl_ir_backward(f, &y, &seed, 1, &x, &dx, 1);
+    bl_ir_store(f, out, zero, dx);
+    bl_ir_return(f, NULL, 0);
+    bl_ir_entry(f);
+    float got = 0;
+    if (bl_ir_interpret(ir, &(bl_ir_memory){&got, 1}, 1, NULL, 0, 1) != BL_OK)
+        fail_msg("%s", bl_ir_error(ir));
+    assert_true(got == 6);
+    bl_ir_destroy(ir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +308,7 @@ int main(void)
         cmocka_unit_test(what_is_not_complete_does_not_run),
         cmocka_unit_test(derivatives_are_those_of_analysis),
         cmocka_unit_test(custom_operations_replace_derivatives),
+        cmocka_unit_test(names_are_only_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
