@@ -5,13 +5,15 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* A length such as "50mm". A result not above 0 says that the text is no such length. If it is missing, the
- * length is 50. */
+/* A length in millimetres: "50mm" or "50". A result not above 0 says that the text is no such length. If it
+ * is missing, the length is 50. */
 static double length_of(const scene_value *focal)
 {
     double length = 0;
-    return focal->given ? number_scan(focal->text, focal->text + strlen(focal->text), &length) ? length : 0
-                        : 50;
+    if (!focal->given)
+        return 50;
+    const char *unit = number_scan(focal->text, focal->text + strlen(focal->text), &length);
+    return unit && (*unit == 0 || strcmp(unit, "mm") == 0) ? length : 0;
 }
 
 fov_view fov_read(const scene_object *o, double aspect)
@@ -44,7 +46,8 @@ bl_result fov_check(const scene_object *o, bl_error *err)
                            "%s: give either \"fov\" or \"focal_length\", not both", plugin);
     if (!(length_of(focal) > 0))
         return scene_error(err, BL_ERROR_SCENE, focal->where,
-                           "%s: \"focal_length\" must be a positive length such as 50mm", plugin);
+                           "%s: \"focal_length\" must be a positive length in millimetres, such as 50mm",
+                           plugin);
     bool known = false;
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
         known |= strcmp(axis->text, axes[i]) == 0;
