@@ -373,6 +373,8 @@ static bool read_own(render_scene *s, const render_overrides *o, const char *wis
     return true;
 }
 
+static bool nests(const plugin_class *cls) { return cls && cls->slot_count > 0; }
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
@@ -381,6 +383,12 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     const char *wish = o && o->silhouette ? "silhouette" : o ? o->integrator : NULL;
     if (read_own(s, o, wish))
         own.name = s->own->base.plugin.name;
+    else if (wish && o->registry && nests(registry_find(o->registry, PLUGIN_INTEGRATOR, wish)))
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "the integrator \"%s\" has another one inside, so it cannot take the place of the scene's: "
+            "write it in the scene",
+            wish);
     else
         TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
     bool theirs = value_named(i, "max_depth") && !kind->own_depths;
