@@ -1,13 +1,17 @@
 /* LABELS: swiftshader lavapipe native rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ellipsoids that emit, on devices through the API:
+ * Ellipsoids that emit, on devices through the API.
  *
- *   the image   of a pinhole whose pixels are sampled at random is the mean of what rays see (a sort in
- * double precision), by a z-test of single-ray sensors moved       what a job renders whose `data` have been
- * set is what a scene renders that was loaded with them; after small moves, which refit the hierarchy, and
- * after such as throw all about forms       the gradient fused and in separate kernels is the same, also
- * along rays whose directions share no kernels, and equals forward mode along a direction errors      values
- * that are no ellipsoids, and jobs that were made without `data` */
+ * The image of a pinhole whose pixels are sampled at random is the mean of what rays see (a sort in double
+ * precision), by a z-test of single-ray sensors.
+ *
+ * What a job renders whose `data` have been set is what a scene renders that was loaded with them: after
+ * small moves, which refit the hierarchy, and after such as throw all about.
+ *
+ * The gradient, fused and in separate kernels, is the same, also along rays whose directions share no
+ * kernels, and equals forward mode along a direction.
+ *
+ * Values that are no ellipsoids, and jobs that were made without `data`, are errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
