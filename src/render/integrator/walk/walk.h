@@ -280,7 +280,7 @@ struct walk_vertex {
     ir_ref light_visible;     /* bool: the sampled light is seen */
     ir_ref to_light_pdf;      /* density with which the material's sampling would have chosen to_light */
     walk_shadow shadow;       /* (V) transmittance toward the sampled light */
-    vec3 light_d;             /* (V) unit direction toward the sampled light, in the world */
+    vec3 light_d;             /* unit direction toward the sampled light, in the world */
     walk_flight flight;       /* (V) where walk.media */
     walk_curve curve;         /* where walk.bends */
     ir_ref bends_on;          /* bool, where walk.bends: the ray that goes on bends */
