@@ -148,7 +148,10 @@ class _Making:
         unknown = set(d) - {"type", *pairs}
         if unknown:
             raise SceneError("%s: \"%s\" is not known of a %s" % (where, min(map(str, unknown)), d["type"]))
-        rows = [np.asarray(as_array(d.get(name, ()), where), dtype=np.float64) for name in pairs]
+        try:
+            rows = [np.asarray(as_array(d.get(name, ()), where), dtype=np.float64) for name in pairs]
+        except ValueError:  # a text
+            raise SceneError("%s: \"%s\" must be numbers, such as [1, 2, 3]" % (where, "\", \"".join(pairs))) from None
         value = rows[0] if len(rows) == 1 else np.stack(np.broadcast_arrays(*rows), axis=-1)
         if d["type"] == "spectrum" and value.ndim == 0:
             made.spectrum(key, [], [float(value)])

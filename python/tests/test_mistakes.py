@@ -51,6 +51,15 @@ def test_outputs(box, out, kind, text):
         bl.render(box, 4, out=out)
 
 
+def test_the_object_of_a_dictionary_is_named():
+    def load(**objects):
+        bl.load_dict({"type": "scene", "sensor": {"type": "perspective"}, **objects})
+    with pytest.raises(bl.SceneError, match='sphere" id="ball".*radios'):
+        load(other={"type": "sphere"}, ball={"type": "sphere", "radios": 1.0})
+    with pytest.raises(bl.SceneError, match='sky.radiance: "value" must be numbers'):
+        load(sky={"type": "constant", "radiance": {"type": "rgb", "value": "1, 2, 3"}})
+
+
 def test_arrays_on_another_device(box):
     class OnGpu:
         def __dlpack__(self, **_):

@@ -79,8 +79,10 @@ raw_node *assembly_object(scene_assembly *a, plugin_category category, const cha
     raw_node *node = raw_child_create(memory_of(a), NULL, RAW_OBJECT, plugin_category_names[category], NULL);
     const raw_attribute attributes[] = {{"type", category == PLUGIN_SCENE ? NULL : type}, {"id", id}};
     node->category = category;
-    node->where = (scene_place){
-        arena_printf(memory_of(a), "<%s \"%.60s\">", plugin_category_names[category], type), ++a->objects};
+    node->where =
+        (scene_place){arena_printf(memory_of(a), "<%s \"%.60s\"%s%.60s%s>", plugin_category_names[category],
+                                   type, id ? " id=\"" : "", id ? id : "", id ? "\"" : ""),
+                      ++a->objects};
     set_attributes(a, node, 2, attributes);
     if (id && !broken(a))
         raw_add_id(&a->raw, raw_attribute_get(node, "id"), node, node->where, &a->err);
