@@ -25,7 +25,7 @@ static double mean(const float *image, const bl_scene_info *info, uint32_t from,
     uint32_t top = info->height / 3, bottom = 2 * info->height / 3;
     for (uint32_t y = top; y < bottom; y++)
         for (uint32_t x = from; x < to; x++)
-            sum += (double)image[((size_t)y * info->width + x) * 3 + channel];
+            sum += (double)image[((size_t)y * info->width + x) * info->channels + channel];
     return sum / ((bottom - top) * (to - from));
 }
 
@@ -41,7 +41,7 @@ static bool looks_right(const float *image, const bl_scene_info *info)
     return left_red > 3 * left_green && right_green > 1.5 * right_red && left_red > 0.02 && left_red < 2;
 }
 
-static bl_result render(bl_context *ctx, bl_device *device, bl_scene *scene, const char *output, bool *right)
+static bl_result render(bl_device *device, bl_scene *scene, const char *output, bool *right)
 {
     bl_scene_info info;
     bl_job *job = NULL;
@@ -49,7 +49,7 @@ static bl_result render(bl_context *ctx, bl_device *device, bl_scene *scene, con
     bl_result result = bl_scene_info_get(scene, &info);
     if (result != BL_OK)
         return result;
-    float *image = calloc((size_t)info.width * info.height * 3, sizeof *image);
+    float *image = calloc((size_t)info.width * info.height * info.channels, sizeof *image);
     if (!image)
         return BL_ERROR_MEMORY;
     result = bl_job_create(device, scene, NULL, &job); /* compiles the kernels on first use */
@@ -58,9 +58,9 @@ static bl_result render(bl_context *ctx, bl_device *device, bl_scene *scene, con
     if (result == BL_OK) {
         printf("%u x %u in %.2f s, %llu paths\n", info.width, info.height, stats.seconds,
                (unsigned long long)stats.paths);
-        *right = looks_right(image, &info);
+        *right = info.channels == 3 && looks_right(image, &info);
         if (output)
-            result = bl_image_write(ctx, output, info.width, info.height, 3, image);
+            result = bl_scene_write_image(scene, output, image, NULL);
     }
     free(image);
     bl_job_destroy(job);
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     bool right = false;
     bl_result result = bl_scene_load(ctx, argc > 1 ? argv[1] : default_scene(), &desc, &scene);
     if (result == BL_OK)
-        result = render(ctx, device, scene, argc > 2 ? argv[2] : NULL, &right);
+        result = render(device, scene, argc > 2 ? argv[2] : NULL, &right);
     if (result != BL_OK)
         fprintf(stderr, "%s\n", bl_context_error(ctx));
 

@@ -236,6 +236,10 @@ printf '{%s, "spp": "x", "stepz": 3, "form": "oval"}' "$good" >job.json
 expect 1 'spp: must be' fit job.json -o out
 grep -q 'stepz: unknown key' .err && grep -q 'form: unknown form' .err || complain "fit says the first mistake of a job alone"
 expect 1 'does not use the parameter "resolutoin".*did you mean "resolution"' params "$scene" -D resolutoin=8
+for unit in 35cm 35in 35mmm '35 mm'; do
+    bad_scene 'length in millimetres' "<sensor type='perspective'><string name='focal_length' value='$unit'/></sensor>"
+done
+expect 1 '"aov" has another one inside' params "$scene" --integrator aov
 expect 1 '"pahts" is not implemented, did you mean "path"' params "$scene" --integrator pahts
 expect 1 'there is no plugin "emiter"; did you mean "emitter"' plugins emiter
 expect 1 'no device matches' devices --device nosuch

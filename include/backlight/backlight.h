@@ -79,8 +79,8 @@ typedef struct bl_context_desc {
 
 BL_API bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
 BL_API void bl_context_destroy(bl_context *ctx);
-/* Text of the last failure of any object of this context; "" if none. Valid until the next call. NULL:
- * context creation failed. */
+/* Text of the last failure of any object of this context; "" if none. Valid until the next call. NULL: why
+ * this thread's last bl_context_create failed. */
 BL_API const char *bl_context_error(const bl_context *ctx);
 BL_API const char *bl_result_text(bl_result result);
 BL_API uint32_t bl_context_validation_messages(const bl_context *ctx);
@@ -273,6 +273,7 @@ typedef struct bl_scene_desc {
  * number) and `resolution` (of the longer side) can be defined; bl_scene_warnings lists what the scene does
  * not take from it. */
 BL_API bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
+/* folder: where it looks for files; NULL: the working folder. */
 BL_API bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
                                       const bl_scene_desc *desc, bl_scene **out);
 /* Writes a glTF file as Mitsuba 3 XML, which loads as the same scene; its meshes and textures into a folder
@@ -419,7 +420,9 @@ BL_API bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index,
 BL_API bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape,
                                            const float *values);
 /* Values of such an array, rank 3 or 4, at other sides: linear interpolation between centres of cells; along
- * axes that become shorter a mean, weighted by a tent that is as wide as two new cells. */
+ * axes that become shorter a mean, weighted by a tent that is as wide as two new cells. It belongs to no
+ * context, so its failures have no text: BL_ERROR_ARGUMENT for another rank, another number of channels, or
+ * sides of 0, BL_ERROR_MEMORY. */
 BL_API bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values,
                              const uint32_t *new_shape, float *new_values);
 
@@ -528,11 +531,11 @@ BL_API bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
  * follows from all requested parameters together. */
 BL_API const char *bl_job_sampling(const bl_job *job);
 
-/* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions
- * of meshes are in the world (of a shapegroup's in the group's space) and must be finite; the hierarchy
- * follows on the device before the next pass, and is built anew on the host where that has made it bad;
- * generated normals, areas and sampling tables follow, too. The scene's bounding sphere (of distant lights)
- * stays. */
+/* Values of any parameter of the scene, bl_parameter_info.count of them, by its index in the scene; a job
+ * starts with the scene's. Positions of meshes are in the world (of a shapegroup's in the group's space) and
+ * must be finite; the hierarchy follows on the device before the next pass, and is built anew on the host
+ * where that has made it bad; generated normals, areas and sampling tables follow, too. The scene's bounding
+ * sphere (of distant lights) stays. */
 BL_API bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
 BL_API bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
 
@@ -625,7 +628,7 @@ typedef struct bl_render_desc {
     uint64_t reserved[5];
 } bl_render_desc;
 
-/* image: height*width*channels floats. stats may be NULL. */
+/* image: height*width*channels floats, or NULL. stats may be NULL. */
 BL_API bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
 /* Of the last image of a job whose scene has a Metropolis integrator (pssmlt, cpmmlt, mmlt): how its Markov
@@ -744,11 +747,11 @@ typedef struct bl_gradient_desc {
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
     double slice_seconds;
-    const float *adjoint; /* dL/dI, height*width*channels; or */
-    const float *target;  /* an image, for the loss below */
+    const float *adjoint; /* dL/dI, height*width*channels finite numbers; or */
+    const float *target;  /* an image of as many, for the loss below */
     bl_loss loss;
     double loss_constant; /* the loss's own number (epsilon, delta); 0: its default */
-    float *image;         /* receives an image of the primal's stream, or NULL */
+    float *image;         /* receives an image of the primal's stream, height*width*channels; or NULL */
     bl_progress progress;
     void *user;
     bl_edges edges; /* BL_EDGES_NONE leaves them out of this one */
@@ -758,9 +761,9 @@ typedef struct bl_gradient_desc {
 /* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section
  * 4.1). Gradients stay in the job until the next call. With the integrators rb_biased2 and rb_biased1_2
  * (pipelined radiative backpropagation) dL/dI is that of the image which the call before with a target has
- * made along with its gradient; the first call renders one. */
+ * made along with its gradient; the first call renders one. stats may be NULL. */
 BL_API bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
-/* k: index into bl_job_desc.parameters. values: count of that parameter. */
+/* k: index into bl_job_desc.parameters. values: count of that parameter. Zeros before the first gradient. */
 BL_API bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
 /* The same before it is rounded to floats; of jobs in double precision. */
 BL_API bl_result bl_job_read_gradient_doubles(bl_job *job, uint32_t k, double *values);
@@ -778,9 +781,9 @@ typedef struct bl_forward_desc {
     uint64_t reserved[7];
 } bl_forward_desc;
 
-/* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3
- * floats. Walks the paths of bl_job_gradient with the same seed, so sum(W * image) is that gradient for the
- * adjoint W, along the direction, up to rounding. */
+/* Forward mode: the derivative of the image along a direction of parameter space. image:
+ * height*width*channels floats. Walks the paths of bl_job_gradient with the same seed, so sum(W * image) is
+ * that gradient for the adjoint W, along the direction, up to rounding. image and stats may be NULL. */
 BL_API bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats);
 
 typedef enum bl_pass {
@@ -937,7 +940,7 @@ typedef struct bl_fit_parameter {
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
-    const float *target;   /* height*width*channels; held out: may be NULL */
+    const float *target;   /* height*width*channels finite numbers; held out: may be NULL */
     uint32_t sensor;       /* as in bl_job_set_sensor; its parameters may be among the fit's */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */
@@ -960,7 +963,7 @@ typedef struct bl_fit_change {
 typedef struct bl_fit_desc {
     const bl_fit_parameter *parameters;
     uint32_t parameter_count;
-    const float *target;      /* one view: an image through the scene's first sensor; or */
+    const float *target; /* one view: an image through the scene's first sensor, as bl_fit_view.target; or */
     const bl_fit_view *views; /* several; the loss is the mean of theirs, by their weights */
     uint32_t view_count;
     bl_loss loss;
@@ -1042,7 +1045,7 @@ typedef struct bl_fit_status {
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
  * BL_PIXELS_ADJOINT). A parameter with a value that is NaN or infinite after the step is an error that names
- * it: the fit cannot go on then, but from what was saved before. */
+ * it: the fit cannot go on then, but from what was saved before. status may be NULL. */
 BL_API bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* Makes the values the means over all steps from bl_fit_desc.average_from on (Polyak, Juditsky 1992): noise
  * moves parameters to and fro at the end of a fit, and their mean is nearer to where they would go without.
@@ -1065,7 +1068,7 @@ BL_API bl_plateau bl_loss_plateau(const double *losses, uint32_t window, double 
 /* What each term of a composite loss has added to the loss of the last step (term_count values); zeros before
  * the first step since the fit was created or restored. */
 BL_API bl_result bl_fit_get_terms(const bl_fit *fit, double *values);
-/* Current values of parameter k of the descriptor. */
+/* Current values of parameter k of the descriptor: bl_parameter_info.count of the scene's parameter. */
 BL_API bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
 
 /* How noisy the gradient of a parameter is, from two independent estimates g and h of it: over the n values
@@ -1081,7 +1084,8 @@ typedef struct bl_fit_noise {
 /* That of parameter k of the descriptor as it was last looked at (bl_fit_desc.variance_steps) since the fit
  * was created or restored. Where a sum overflowed there is no look. */
 BL_API bl_result bl_fit_get_noise(const bl_fit *fit, uint32_t k, bl_fit_noise *out);
-/* Image of the current parameters, from an independent stream, through a view of the descriptor. */
+/* Image of the current parameters, height*width*channels, from an independent stream, through a view of the
+ * descriptor. */
 BL_API bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image);
 
 /* Writes all that the next steps depend on (parameters, the optimiser's state, step, fixed-point scale) to a
@@ -1102,7 +1106,7 @@ BL_API bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note
  * a temporary name, then renamed. channels 1 or 3. */
 BL_API bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
                                 uint32_t channels, const float *pixels);
-/* EXR, PNG, PFM, as linear values. free() the pixels. */
+/* EXR, PNG, JPEG, PFM, Radiance (.hdr), as linear values. free() the pixels. */
 BL_API bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
                                uint32_t *channels, float **pixels);
 /* The same, over a background (three linear values; NULL: alpha is dropped). Where the file has an alpha
@@ -1110,7 +1114,8 @@ BL_API bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *widt
 BL_API bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *background,
                                     uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels);
 /* How close an image is to another, both height*width*3 linear values, as they are displayed: clipped to
- * [0, 1] and sRGB-encoded, with the peak 1. */
+ * [0, 1] and sRGB-encoded, with the peak 1. Failures have no text: BL_ERROR_ARGUMENT for no pixels,
+ * BL_ERROR_MEMORY. */
 typedef struct bl_image_quality {
     double psnr; /* dB, of the mean square over all values; infinite where the images are equal */
     /* Structural similarity (Wang et al. 2004): windows of 11 x 11 pixels weighted by a Gaussian of

@@ -11,11 +11,21 @@ uint32_t bl_version(void) { return BL_VERSION_NUMBER; }
 
 const char *bl_version_text(void) { return BL_VERSION_TEXT; }
 
-bl_result context_fail(bl_context *ctx, const bl_error *err)
+/* Why this thread's last context could not be created. */
+static _Thread_local bl_error creation_error;
+
+bl_result context_fail(const bl_context *ctx, const bl_error *err)
 {
     BL_ASSERT(err->code != BL_OK, "a failure without a reason: %s", err->text);
-    ctx->error = *err;
+    *ctx->error = *err;
     return err->code;
+}
+
+bl_result context_fail_range(const bl_context *ctx, const char *what, uint32_t index, uint32_t count)
+{
+    bl_error err = {0};
+    error_set(&err, BL_ERROR_ARGUMENT, "there is no %s %u: there are %u, counted from 0", what, index, count);
+    return context_fail(ctx, &err);
 }
 
 bl_result context_check_reserved(const uint64_t *reserved, size_t count, const char *name, bl_error *err)
@@ -36,9 +46,11 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
     if (!out)
         return BL_ERROR_ARGUMENT;
     *out = NULL;
-    bl_context *ctx = memory_zeroed(1, sizeof *ctx);
+    creation_error = (bl_error){BL_ERROR_MEMORY, "no memory for a context"};
+    bl_context *ctx = memory_zeroed(1, sizeof *ctx + sizeof *ctx->error);
     if (!ctx)
         return BL_ERROR_MEMORY;
+    ctx->error = (bl_error *)(void *)(ctx + 1);
     memory_open();
     gpu_options options = {0};
     if (desc)
@@ -49,14 +61,15 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
             .user = desc->user,
             .buffer_range = desc->testing ? desc->testing->buffer_range : 0,
         };
-    bl_result r = desc ? CHECK_RESERVED(bl_context_desc, desc, &ctx->error) : BL_OK;
+    bl_result r = desc ? CHECK_RESERVED(bl_context_desc, desc, ctx->error) : BL_OK;
     if (r == BL_OK)
-        r = bounds_wanted(&ctx->checked, &ctx->error);
+        r = bounds_wanted(&ctx->checked, ctx->error);
     if (r == BL_OK && !(desc && desc->no_devices))
-        r = gpu_open(&options, &ctx->gpu, &ctx->error);
+        r = gpu_open(&options, &ctx->gpu, ctx->error);
     if (r != BL_OK) {
+        creation_error = *ctx->error;
         if (desc && desc->log)
-            desc->log(desc->user, ctx->error.text);
+            desc->log(desc->user, ctx->error->text);
         memory_free(ctx);
         memory_close();
         return r;
@@ -84,10 +97,7 @@ void bl_context_destroy(bl_context *ctx)
     memory_close();
 }
 
-const char *bl_context_error(const bl_context *ctx)
-{
-    return ctx ? ctx->error.text : "the context could not be created";
-}
+const char *bl_context_error(const bl_context *ctx) { return ctx ? ctx->error->text : creation_error.text; }
 const char *bl_result_text(bl_result result) { return result_text(result); }
 uint32_t bl_context_validation_messages(const bl_context *ctx)
 {

@@ -14,7 +14,8 @@
 
 struct bl_context {
     gpu *gpu;
-    bl_error error;                      /* error of the last call that failed */
+    bl_error
+        *error; /* of the last call that failed; behind a pointer, since calls that only ask can fail, too */
     arena memory;                        /* memory of added plugins */
     ARRAY(const plugin_class *) classes; /* the renderer's classes and those that were added */
     plugin_registry registry;            /* the same list, as the loader takes it */
@@ -26,7 +27,9 @@ struct bl_context {
 };
 
 /* Stores the error with the context and returns its code. */
-bl_result context_fail(bl_context *ctx, const bl_error *err);
+bl_result context_fail(const bl_context *ctx, const bl_error *err);
+/* The same of an index that is not below count. what: "parameter". */
+bl_result context_fail_range(const bl_context *ctx, const char *what, uint32_t index, uint32_t count);
 
 /* The room of a caller's struct for fields of later versions must be zeros. name: of the struct's type. */
 bl_result context_check_reserved(const uint64_t *reserved, size_t count, const char *name, bl_error *err);

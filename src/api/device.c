@@ -31,7 +31,7 @@ uint32_t bl_device_count(const bl_context *ctx) { return ctx->gpu ? gpu_count(ct
 bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out)
 {
     if (index >= bl_device_count(ctx))
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(ctx, "device", index, bl_device_count(ctx));
     describe(gpu_info_at(ctx->gpu, index), out);
     return BL_OK;
 }

@@ -21,7 +21,6 @@
 #include "api/large_steps.h"
 #include "api/pixel_sampling.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +57,6 @@ static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene 
     return new_buffer(fit, 16, "optimiser status", &fit->optimizer_status, err);
 }
 
-/* 0, which stands for a default, or a positive number that single precision holds. */
-static bool usable(double number) { return number == 0 || (number >= FLT_MIN && number <= FLT_MAX); }
-
 static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
 {
     for (uint32_t i = 0; i < d->schedule_count; i++) {
@@ -70,7 +66,7 @@ static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
         if (!(d->schedule[i].factor >= 0) || !isfinite(d->schedule[i].factor))
             return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its factor must be a number, 0 or above",
                              i);
-        if (!usable(d->schedule[i].samples) ||
+        if (!fit_usable(d->schedule[i].samples) ||
             d->schedule[i].samples * fmax(d->spp ? d->spp : 16, d->spp_gradient) > UINT32_MAX)
             return error_set(err, BL_ERROR_ARGUMENT,
                              "schedule %u: its samples must be a number above 0, and times spp below 2^32",
@@ -81,9 +77,9 @@ static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
 
 static bl_result check_numbers(const bl_fit_desc *d, bl_error *err)
 {
-    bool good = usable(d->rate) && usable(d->epsilon) && usable(d->loss_constant);
+    bool good = fit_usable(d->rate) && fit_usable(d->epsilon) && fit_usable(d->loss_constant);
     for (uint32_t k = 0; k < d->parameter_count; k++)
-        good = good && usable(d->parameters[k].rate);
+        good = good && fit_usable(d->parameters[k].rate);
     return good ? BL_OK
                 : error_set(
                       err, BL_ERROR_ARGUMENT,
@@ -102,7 +98,7 @@ static bl_result check_term(const bl_loss_term *t, uint32_t k, bl_error *err)
     if (t->levels > BL_LOSS_LEVELS_MOST)
         return error_set(err, BL_ERROR_ARGUMENT, "term %u: %u levels; there may be %d", k, t->levels,
                          BL_LOSS_LEVELS_MOST);
-    if (!usable(t->constant) || !usable(t->weight))
+    if (!fit_usable(t->constant) || !fit_usable(t->weight))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "term %u: its constant and its weight must be 0, for their defaults, or positive "
                          "numbers from 1.2e-38 to 3.4e38",
@@ -624,13 +620,18 @@ const char *bl_fit_sampling(const bl_fit *fit) { return bl_job_sampling(fit->job
 
 bl_result bl_fit_get_terms(const bl_fit *fit, double *values)
 {
-    if (!fit->composite)
-        return BL_ERROR_ARGUMENT;
+    if (!fit->composite) {
+        bl_error err = {0};
+        error_set(&err, BL_ERROR_ARGUMENT, "the fit's loss is no sum of terms (bl_fit_desc.composite)");
+        return context_fail(fit->job->context, &err);
+    }
     memcpy(values, fit->terms, fit->term_count * sizeof *values);
     return BL_OK;
 }
 
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {
-    return k < fit->asked_count ? fit_get_parameter(fit, k, values) : BL_ERROR_ARGUMENT;
+    return k < fit->asked_count
+               ? fit_get_parameter(fit, k, values)
+               : context_fail_range(fit->job->context, "parameter of the fit", k, fit->asked_count);
 }

@@ -100,7 +100,7 @@ bl_result bl_fit_get_noise(const bl_fit *fit, uint32_t k, bl_fit_noise *out)
 {
     *out = (bl_fit_noise){0};
     if (k >= fit->asked_count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(fit->job->context, "parameter of the fit", k, fit->asked_count);
     if (fit->probe.noise)
         *out = fit->probe.noise[k];
     return BL_OK;

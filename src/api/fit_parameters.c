@@ -182,12 +182,27 @@ static bl_result check_prior(const bl_fit_parameter *f, const render_parameter *
     return BL_OK;
 }
 
+/* own: the descriptor has bounds. */
+static bl_result check_bounds(const bl_fit_parameter *f, const render_parameter *p, bool own, bl_error *err)
+{
+    if (own && !(f->least <= f->most))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: bounds from %g to %g hold no value", p->name, f->least,
+                         f->most);
+    for (uint32_t i = 0; own && f->initial && i < p->count; i++)
+        if ((double)f->initial[i] < f->least || (double)f->initial[i] > f->most)
+            return error_set(err, BL_ERROR_ARGUMENT,
+                             "%s: initial value %u is %g, outside of the bounds from %g to %g", p->name, i,
+                             (double)f->initial[i], f->least, f->most);
+    return BL_OK;
+}
+
 /* Takes rates, bounds and penalties of the job's parameter k from the descriptor's. */
 static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
 {
     const bl_job *job = fit->job;
     const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
     bool own = f->least != 0 || f->most != 0;
+    TRY(check_bounds(f, p, own, err));
     if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) &&
           isfinite(f->smoothing)))
         return error_set(err, BL_ERROR_ARGUMENT,

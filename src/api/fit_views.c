@@ -3,6 +3,7 @@
  * each target is an image on the device. With a batch the targets stay with the caller, and those of the
  * step's pixels are gathered and sent; how many views there are then does not matter to the device. */
 #include "api/fit_views.h"
+#include "api/gradient.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/pixel_batch.h"
@@ -96,6 +97,9 @@ static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_
     fit->seen[fit->seen_count++] = v;
     view->share = given->weight > 0 ? given->weight : 1;
     TRY(check_weights(fit, given, v, err));
+    char what[48];
+    snprintf(what, sizeof what, "the target of view %u", v);
+    TRY(gradient_check_image(fit->job, what, given->target, err));
     if (!fit->desc.batch)
         return make_target(fit, given, &view->target, err);
     view->pixels = given->target, view->weights = given->weights;

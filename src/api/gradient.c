@@ -18,12 +18,27 @@ bl_loss_info bl_loss_info_get(bl_loss loss)
     return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0};
 }
 
+bl_result gradient_check_image(const bl_job *job, const char *what, const float *image, bl_error *err)
+{
+    const uint32_t channels = film_channels(job->scene), width = job->scene->width;
+    const size_t n = (size_t)channels * film_pixels(job->scene);
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(image[i])) {
+            const uint32_t pixel = (uint32_t)(i / channels);
+            return error_set(
+                err, BL_ERROR_ARGUMENT,
+                "%s has %g in channel %u of the pixel at %u, %u: its values must be finite, also "
+                "where pixels have the weight 0",
+                what, (double)image[i], (uint32_t)(i % channels), pixel % width, pixel / width);
+        }
+    return BL_OK;
+}
+
 static double largest(const float *values, size_t n)
 {
     double most = 0;
     for (size_t i = 0; i < n; i++)
-        if (isfinite(values[i]) && fabs((double)values[i]) > most)
-            most = fabs((double)values[i]);
+        most = fmax(most, fabs((double)values[i]));
     return most;
 }
 
@@ -195,6 +210,13 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
     if ((unsigned)desc->loss >= BL_LOSS_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
+    if (!fit_usable(desc->loss_constant))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the loss's constant must be 0, for its default, or a positive number from 1.2e-38 "
+                         "to 3.4e38, not %g",
+                         desc->loss_constant);
+    TRY(gradient_check_image(job, desc->target ? "the target" : "dL/dI",
+                             desc->target ? desc->target : desc->adjoint, err));
     const gradient_wish wish = {
         .form = desc->form,
         .target = desc->target != NULL,
@@ -250,7 +272,7 @@ bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
 bl_result bl_job_read_gradient_doubles(bl_job *job, uint32_t k, double *values)
 {
     if (k >= job->requested_count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(job->context, "parameter of the job", k, job->requested_count);
     bl_error err = {0};
     const job_sums sums = {.sums = job->gradient,
                            .scales = job->scale,
@@ -262,7 +284,7 @@ bl_result bl_job_read_gradient_doubles(bl_job *job, uint32_t k, double *values)
 bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values)
 {
     if (k >= job->requested_count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(job->context, "parameter of the job", k, job->requested_count);
     bl_error err = {0};
     const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
     uint64_t first = job->plan->gradient_offset[job->requested[k]];

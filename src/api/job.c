@@ -148,6 +148,18 @@ static const char *double_obstacle(const bl_job *job)
     return NULL;
 }
 
+static bl_result check_choices(const bl_job *job, bl_error *err)
+{
+    const bl_job_desc *d = &job->desc;
+    bool good = (unsigned)d->accumulate <= BL_ACCUMULATE_FLOAT && (unsigned)d->rays < BL_RAYS_COUNT &&
+                (unsigned)d->volume_gradient < BL_VOLUME_GRADIENT_COUNT;
+    return good
+               ? BL_OK
+               : error_set(err, BL_ERROR_ARGUMENT,
+                           "bl_job_desc: accumulate %d, rays %d or volume_gradient %d is none of its choices",
+                           (int)d->accumulate, (int)d->rays, (int)d->volume_gradient);
+}
+
 static bl_result check_precision(const bl_job *job, bl_error *err)
 {
     const gpu_info *device = gpu_device_info(job->device->gpu);
@@ -244,6 +256,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation",
                       gpu_device_info(device->gpu)->name);
     plan_rays rays = PLAN_RAYS_BVH;
+    if (r == BL_OK)
+        r = check_choices(job, &err);
     if (r == BL_OK)
         r = check_precision(job, &err);
     if (r == BL_OK)
@@ -370,7 +384,7 @@ static bl_result check_finite(const render_parameter *p, const float *values, bl
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
 {
     if (index >= job->scene->parameters.count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(job->context, "parameter", index, job->scene->parameters.count);
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
     if (job_check_change(job, index, &err) != BL_OK)
@@ -413,7 +427,7 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
 bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
 {
     if (index >= job->scene->parameters.count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(job->context, "parameter", index, job->scene->parameters.count);
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
     uint32_t offset = job->plan->value_offset[index];

@@ -206,7 +206,7 @@ bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
 {
     bl_error err;
     if ((unsigned)pass >= BL_PASS_COUNT)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(job->context, "pass", (uint32_t)pass, BL_PASS_COUNT);
     *out = public_passes[pass];
     const char *lack = render_pass_lacks(job->plan, render_passes[*out].needs);
     if (lack) {

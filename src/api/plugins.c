@@ -46,7 +46,7 @@ bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_in
 {
     entry e;
     if (!entry_at(ctx, plugin, &e))
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(ctx, "plugin", plugin, bl_plugin_count(ctx));
     const plugin_class *c = e.cls;
     if (c) {
         *out = (bl_plugin_info){
@@ -74,8 +74,10 @@ bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_
                                  bl_plugin_parameter *out)
 {
     entry e;
-    if (!entry_at(ctx, plugin, &e) || !e.cls || parameter >= e.cls->param_count)
-        return BL_ERROR_ARGUMENT;
+    if (!entry_at(ctx, plugin, &e))
+        return context_fail_range(ctx, "plugin", plugin, bl_plugin_count(ctx));
+    if (!e.cls || parameter >= e.cls->param_count)
+        return context_fail_range(ctx, "parameter of the plugin", parameter, e.cls ? e.cls->param_count : 0);
     const plugin_param *p = &e.cls->params[parameter];
     const char *type = kind_name(p->kind);
     *out =
@@ -94,8 +96,10 @@ bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_
 bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slot, bl_plugin_slot *out)
 {
     entry e;
-    if (!entry_at(ctx, plugin, &e) || !e.cls || slot >= e.cls->slot_count)
-        return BL_ERROR_ARGUMENT;
+    if (!entry_at(ctx, plugin, &e))
+        return context_fail_range(ctx, "plugin", plugin, bl_plugin_count(ctx));
+    if (!e.cls || slot >= e.cls->slot_count)
+        return context_fail_range(ctx, "slot of the plugin", slot, e.cls ? e.cls->slot_count : 0);
     const plugin_slot *s = &e.cls->slots[slot];
     *out =
         (bl_plugin_slot){.category = plugin_category_names[s->category], .least = s->least, .most = s->most};

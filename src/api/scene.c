@@ -78,8 +78,17 @@ static scene_load_options load_options(const bl_context *ctx, const bl_scene_des
     return o;
 }
 
-static bl_result check_names(const bl_scene_desc *desc, bl_error *err)
+bl_result scene_check_desc(const bl_scene_desc *desc, bl_error *err)
 {
+    TRY(CHECK_RESERVED(bl_scene_desc, desc, err));
+    if ((unsigned)desc->lights >= BL_LIGHTS_COUNT || (unsigned)desc->edges >= BL_EDGES_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "bl_scene_desc: there is no choice of lights %d, or no edges %d", (int)desc->lights,
+                         (int)desc->edges);
+    if (desc->max_depth < -1)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "bl_scene_desc: max_depth is %d; -1 means that paths have no end, 0 the scene's",
+                         (int)desc->max_depth);
     for (uint32_t i = 0; i < desc->define_count; i++)
         if (!desc->defines[i].key || !desc->defines[i].value)
             return error_set(err, BL_ERROR_ARGUMENT,
@@ -127,7 +136,7 @@ bl_result scene_budget_end(call_budget *b, bl_context *ctx, bl_result r)
 {
     /* What could not be allocated for want of budget says only that memory is out. */
     if (r != BL_OK && r != BL_ERROR_LIMIT && b->exceeded)
-        r = budget_exceeded(BUDGET_MEMORY, b->most[BUDGET_MEMORY], &ctx->error);
+        r = budget_exceeded(BUDGET_MEMORY, b->most[BUDGET_MEMORY], ctx->error);
     budget_end(b);
     return r;
 }
@@ -137,7 +146,7 @@ static bl_result load_within(bl_context *ctx, const char *path, const char *xml,
 {
     *out = NULL;
     bl_error err = {0};
-    if (desc && (CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK || check_names(desc, &err) != BL_OK))
+    if (desc && scene_check_desc(desc, &err) != BL_OK)
         return context_fail(ctx, &err);
     scene_define *defines;
     scene_load_options o = load_options(ctx, desc, &defines);
@@ -167,7 +176,7 @@ static bl_result convert_within(bl_context *ctx, const char *path, const bl_scen
                                 const char *output, text *notes)
 {
     bl_error err = {0};
-    if (desc && (CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK || check_names(desc, &err) != BL_OK))
+    if (desc && scene_check_desc(desc, &err) != BL_OK)
         return context_fail(ctx, &err);
     scene_define *defines;
     const scene_load_options o = load_options(ctx, desc, &defines);
@@ -307,7 +316,7 @@ uint32_t bl_scene_parameter_count(const bl_scene *scene) { return scene->render-
 bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out)
 {
     if (index >= scene->render->parameters.count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(scene->context, "parameter", index, scene->render->parameters.count);
     const render_parameter *p = &scene->render->parameters.data[index];
     const char *refused = differentiability_obstacle(scene->render, index);
     bool pose = to_world_is(scene->render, index) && to_world_said_by(scene->render, index) != index;
@@ -383,7 +392,7 @@ bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint3
 bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values)
 {
     if (index >= scene->render->parameters.count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(scene->context, "parameter", index, scene->render->parameters.count);
     const render_parameter *p = &scene->render->parameters.data[index];
     memcpy(values, render_initial(scene->render, p), p->count * sizeof *values);
     return BL_OK;
@@ -394,7 +403,7 @@ bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint3
 {
     bl_error err = {0};
     if (index >= scene->render->parameters.count)
-        return BL_ERROR_ARGUMENT;
+        return context_fail_range(scene->context, "parameter", index, scene->render->parameters.count);
     return render_resize_parameter(scene->render, index, shape, values, &err) == BL_OK
                ? BL_OK
                : context_fail(scene->context, &err);

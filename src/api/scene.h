@@ -11,6 +11,8 @@ struct bl_scene {
     render_scene *render;
 };
 
+/* Says what is wrong with a descriptor by itself. */
+bl_result scene_check_desc(const bl_scene_desc *desc, bl_error *err);
 /* Takes the description. desc may be NULL. */
 bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
                                  bl_scene **out);

@@ -147,7 +147,11 @@ void bl_object_grid(bl_object *o, const char *name, const bl_grid *g)
 
 void bl_object_add(bl_object *parent, const char *name, bl_object *child)
 {
-    BL_ASSERT(parent->builder == child->builder, "%s: an object of another builder", name ? name : "");
+    if (parent->builder != child->builder) {
+        assembly_fail(parent->builder->assembly, parent->node,
+                      "an object of another builder was added to it");
+        return;
+    }
     assembly_add(parent->builder->assembly, parent->node, name, child->node);
 }
 
@@ -221,7 +225,7 @@ bl_result bl_builder_finish(bl_builder *b, const char *folder, const bl_scene_de
     call_budget limits;
     bl_result r = scene_budget_begin(&limits, desc, &err);
     if (r == BL_OK && desc)
-        r = CHECK_RESERVED(bl_scene_desc, desc, &err);
+        r = scene_check_desc(desc, &err);
     if (r == BL_OK)
         r = render_mode_spectral(desc ? desc->mode : NULL, &o.spectral, &err);
     if (r == BL_OK)

@@ -10,6 +10,14 @@
 
 #include "gpu/gpu.h"
 
+#include <float.h>
+
+/* A setting: 0, which stands for a default, or a positive number that single precision holds. */
+static inline bool fit_usable(double number)
+{
+    return number == 0 || (number >= FLT_MIN && number <= FLT_MAX);
+}
+
 /* ---- kernels.c ---- */
 
 /* One set per device, usable by any number of batches. A kernel is made when it is first recorded; if that
