@@ -15,8 +15,9 @@
  * bands or entries of Stokes vectors. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed
  * one. Structs end in `reserved`, zeros, where later versions have further fields (docs/versions.md). Every
  * fallible call returns a bl_result; the text of the last failure is bl_context_error. Destroy functions
- * accept NULL; destroy jobs and fits before their device and scene, and those before the context. One thread
- * at a time per context. The library never prints, exits or installs handlers. */
+ * accept NULL; destroy jobs and fits before their device and scene, and those before the context: another
+ * order is a mistake of the program, which ends it with a message. One thread at a time per context.
+ * Otherwise the library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -940,8 +941,8 @@ typedef struct bl_fit_parameter {
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
-    const float *target;   /* height*width*channels finite numbers; held out: may be NULL */
-    uint32_t sensor;       /* as in bl_job_set_sensor; its parameters may be among the fit's */
+    const float *target; /* height*width*channels, finite where the weight is not 0; held out: may be NULL */
+    uint32_t sensor;     /* as in bl_job_set_sensor; its parameters may be among the fit's */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */
     /* height*width numbers, 0 or above, or NULL: all are 1. The view's loss is the mean over all values of

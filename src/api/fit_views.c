@@ -99,7 +99,7 @@ static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_
     TRY(check_weights(fit, given, v, err));
     char what[48];
     snprintf(what, sizeof what, "the target of view %u", v);
-    TRY(gradient_check_image(fit->job, what, given->target, err));
+    TRY(gradient_check_image(fit->job, what, given->target, given->weights, err));
     if (!fit->desc.batch)
         return make_target(fit, given, &view->target, err);
     view->pixels = given->target, view->weights = given->weights;

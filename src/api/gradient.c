@@ -18,19 +18,19 @@ bl_loss_info bl_loss_info_get(bl_loss loss)
     return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0};
 }
 
-bl_result gradient_check_image(const bl_job *job, const char *what, const float *image, bl_error *err)
+bl_result gradient_check_image(const bl_job *job, const char *what, const float *image, const float *weights,
+                               bl_error *err)
 {
     const uint32_t channels = film_channels(job->scene), width = job->scene->width;
     const size_t n = (size_t)channels * film_pixels(job->scene);
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(image[i])) {
-            const uint32_t pixel = (uint32_t)(i / channels);
+    for (size_t i = 0; i < n; i++) {
+        const size_t pixel = i / channels;
+        if (!isfinite(image[i]) && !(weights && weights[pixel] == 0))
             return error_set(
                 err, BL_ERROR_ARGUMENT,
-                "%s has %g in channel %u of the pixel at %u, %u: its values must be finite, also "
-                "where pixels have the weight 0",
-                what, (double)image[i], (uint32_t)(i % channels), pixel % width, pixel / width);
-        }
+                "%s has %g in channel %zu of the pixel at %zu, %zu: values that count must be finite", what,
+                (double)image[i], i % channels, pixel % width, pixel / width);
+    }
     return BL_OK;
 }
 
@@ -216,7 +216,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
                          "to 3.4e38, not %g",
                          desc->loss_constant);
     TRY(gradient_check_image(job, desc->target ? "the target" : "dL/dI",
-                             desc->target ? desc->target : desc->adjoint, err));
+                             desc->target ? desc->target : desc->adjoint, NULL, err));
     const gradient_wish wish = {
         .form = desc->form,
         .target = desc->target != NULL,

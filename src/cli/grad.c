@@ -264,8 +264,8 @@ static int report(const work *w)
     if (status == CLI_OK && common->json)
         print_json(json);
     if (status == CLI_OK)
-        note(common, "loss %.6g, %u gradients in %s (%s)", w->stats.loss, w->args->parameters.count,
-             w->args->output, duration_text(w->stats.seconds));
+        note(common, "loss %.6g, %u gradient%s in %s (%s)", w->stats.loss, w->args->parameters.count,
+             w->args->parameters.count == 1 ? "" : "s", w->args->output, duration_text(w->stats.seconds));
     free(path);
     cJSON_Delete(json);
     return status;

@@ -188,7 +188,7 @@ static void a_coarser_scale_goes_on_exactly(void **state)
     bl_scene *scene = room(".5");
     bl_fit_parameter p[2] = {
         wall_and_lamp[0],
-        {.name = "lamp.radiance.value", .rate = 1e6, .least = 0.1, .most = 1e5, .initial = dark}};
+        {.name = "lamp.radiance.value", .rate = 1e6, .least = 1e-12, .most = 1e5, .initial = dark}};
     bl_fit_desc desc = plain();
     desc.parameters = p, desc.parameter_count = 2,
     desc.optimizer = BL_OPTIMIZER_SGD; /* which forgets the blaze */

@@ -89,7 +89,8 @@ void guide_teach(walk *w, const guide_lesson *l);
 /* ---- emitter_sampling.c ---- */
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* sets v->hit and v->hit_mis */
-/* The density with which light sampling, at the vertex before, would have found the light v->hit. */
+/* The density with which light sampling, at the vertex before, would have found the light v->hit.
+ * v->attached.hit_pdf gets it, too. */
 ir_ref light_hit_pdf(walk *w, walk_vertex *v, walk_position at);
 /* Chooses a light by the random number u, and returns the probability of the choice. from: the place that is
  * lit; NULL: there is none, where paths begin at lights. */
@@ -107,8 +108,9 @@ ir_ref light_occluded(walk *w, const ray *r); /* bool: the ray meets something; 
 void light_choose(walk *w, walk_vertex *v, const random4 *r, ir_ref when, vec3 *d, ir_ref *pdf);
 /* bool: nothing is between si and the point at that distance along d. A ray is traced only where `wanted`. */
 ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted);
-/* The MIS weight of the sampled light, over the density of its choice and its direction. light_pdf: of the
- * direction, given the light; bsdf_pdf: with which the material would have sampled that direction. */
+/* Weighs the sampled light, once: the MIS weight over the density of its choice and its direction. light_pdf:
+ * of the direction, given the light; bsdf_pdf: with which the material would have sampled that direction.
+ * Where walk.smooth, v->attached.light_pdf takes in the probability of the choice. */
 ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
 /* Where walk.smooth: the density of light sampling at a point of the light, without the steps of its tables
  * and the probability of choosing the light. It does not depend on the entry that was hit. */
