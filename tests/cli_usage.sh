@@ -239,6 +239,7 @@ expect 1 'does not use the parameter "resolutoin".*did you mean "resolution"' pa
 for unit in 35cm 35in 35mmm '35 mm'; do
     bad_scene 'length in millimetres' "<sensor type='perspective'><string name='focal_length' value='$unit'/></sensor>"
 done
+expect 1 'no folder "nodir"' params "$scene" --untrusted --root nodir
 expect 1 '"aov" has another one inside' params "$scene" --integrator aov
 expect 1 '"pahts" is not implemented, did you mean "path"' params "$scene" --integrator pahts
 expect 1 'there is no plugin "emiter"; did you mean "emitter"' plugins emiter

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 _Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM &&
                    (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER &&
@@ -96,6 +97,12 @@ bl_result scene_check_desc(const bl_scene_desc *desc, bl_error *err)
     for (uint32_t i = 0; i < desc->root_count; i++)
         if (!desc->roots[i])
             return error_set(err, BL_ERROR_ARGUMENT, "bl_scene_desc: folder %u is NULL", i);
+    for (uint32_t i = 0; i < desc->root_count; i++) {
+        struct stat status;
+        if (stat(desc->roots[i], &status) != 0 || !S_ISDIR(status.st_mode))
+            return error_set(err, BL_ERROR_IO, "there is no folder \"%s\" from which files may be read",
+                             desc->roots[i]);
+    }
     return BL_OK;
 }
 
