@@ -30,6 +30,9 @@ void edge_case_parallel(bool rays);
 void edge_case_integrator(const char *xml);
 /* How far, in the cases that follow, parameters have moved since the scene was loaded; 0 at the beginning. */
 void edge_case_before(double by);
+/* Whether the cases that follow have a kink where they are, so that differences are one-sided, along `along`:
+ * (4 f(h) - f(2h) - 3 f(0)) / 2h. false at the beginning. */
+void edge_case_one_sided(bool kink);
 /* Runs one case. folder: with the files that scenes name; integrator: a plugin's name. */
 void edge_case_expect(scene_device *device, const char *folder, const char *integrator, const edge_case *c);
 

@@ -22,6 +22,8 @@
 
 /* How far a shape is moved, over 1 + the largest coordinate. */
 static const double TOUCH = 1e-5;
+/* How near shapes touch, over that distance: as near as rays pass edges. */
+static const double TOUCH_REACH = 10;
 /* How near pairs come that are listed, over the size of the smaller shape; their weights, and at most so much
  * of the weights of those that cross. */
 static const double NEAR = 0.25, NEAR_WEIGHT = 0.06, NEAR_SHARE = 0.25;
@@ -129,12 +131,12 @@ static bool shapes_cross(search *x, const shape_box *a, const shape_box *b)
     return any_crosses(x);
 }
 
-static bool may_cross(search *x, const shape_box *a, const shape_box *b)
+static bool may_meet(search *x, const shape_box *a, const shape_box *b, double reach)
 {
     const render_shape *shapes = x->scene->shapes.data;
     x->looks -= x->looks > 0;
     return x->looks > 0 && shapes[a->shape].group == shapes[b->shape].group &&
-           boxes_meet(a->low, a->high, b, 0);
+           boxes_meet(a->low, a->high, b, reach);
 }
 
 static void end(search *x, shape_boxes *boxes)
@@ -168,8 +170,43 @@ void shapes_find_left_crossings(const render_scene *s, bool *has)
             bool asked = (is_left(kind[0]) || is_left(kind[1])) && kind[0] != SHAPE_ELLIPSOID &&
                          kind[1] != SHAPE_ELLIPSOID,
                  known = has[a->shape] && has[b->shape];
-            if (asked && !known && may_cross(&x, a, b) && shapes_cross(&x, a, b))
+            if (asked && !known && may_meet(&x, a, b, 0) && shapes_cross(&x, a, b))
                 has[a->shape] = has[b->shape] = true;
+        }
+    end(&x, &boxes);
+}
+
+/* ---- what stands on what ---- */
+
+static bool find_any(void *of, const crossing_part *a, const crossing_part *b)
+{
+    (void)a, (void)b;
+    *(bool *)of = true;
+    return false;
+}
+
+/* Whether parts of both come nearer to each other than rays tell. */
+static bool shapes_touch(search *x, const shape_box *a, const shape_box *b)
+{
+    const double reach = TOUCH_REACH * fmax(a->little, b->little);
+    bool touch = false;
+    if (!may_meet(x, a, b, reach))
+        return false;
+    list_near(x->scene, a, b, reach, &x->near[0]), list_near(x->scene, b, a, reach, &x->near[1]);
+    crossing_parts_meet(&x->near[0], &x->near[1], reach, &x->looks, find_any, &touch);
+    return touch;
+}
+
+void shapes_find_touching(const render_scene *s, const bool *of, bool *touch)
+{
+    shape_boxes boxes = {0};
+    search x = {.scene = s, .looks = LOOKS_MOST};
+    list_boxes(s, &boxes);
+    for (uint32_t i = 0; i < boxes.count; i++)
+        for (uint32_t j = 0; j < boxes.count; j++) {
+            const shape_box *a = &boxes.data[i], *b = &boxes.data[j];
+            if (of[a->shape] && !of[b->shape] && !touch[b->shape])
+                touch[b->shape] = shapes_touch(&x, a, b);
         }
     end(&x, &boxes);
 }
@@ -314,7 +351,7 @@ void shapes_list_crossings(const render_scene *s, shape_crossings *out)
             if (i == j && kind == SHAPE_TRIANGLES)
                 list_own_pairs(&x, a->shape, &pairs);
             else if (i != j && is_sampled(kind) && is_sampled(s->shapes.data[b->shape].kind) &&
-                     may_cross(&x, a, b) && shapes_cross(&x, a, b))
+                     may_meet(&x, a, b, 0) && shapes_cross(&x, a, b))
                 list_pairs(&x, a, b, &pairs);
             if (pairs.count > 0)
                 add_crossing(s, a->shape, b->shape, &pairs, out);

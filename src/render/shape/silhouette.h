@@ -67,6 +67,9 @@ void shapes_list_crossings(const render_scene *s, shape_crossings *out);
  * distances: as far as the boxes of their parts say. That is not sampled. */
 void shapes_find_left_crossings(const render_scene *s, bool *has);
 
+/* Sets touch[i] where shape i, of which of[i] is false, touches another of its group, of which it is true. */
+void shapes_find_touching(const render_scene *s, const bool *of, bool *touch);
+
 /* ---- silhouette_seams.c ---- */
 
 /* Joins borders of meshes that coincide. of: the pieces of each shape. */
@@ -169,6 +172,9 @@ silhouette_turning silhouette_turn_moved(tracer *t, ir_ref data, ir_ref edge, ve
 silhouette_point silhouette_crossing(tracer *t, ir_ref edge, vec3 viewpoint, ir_ref along);
 /* Without entries and level. */
 silhouette_sides silhouette_crossing_sides(tracer *t, ir_ref edge, vec3 viewpoint, ir_ref along);
+/* By how much the curve moves across itself in which two surfaces meet, when they move by these lengths along
+ * their unit normals. */
+vec3 silhouette_crossing_step(tracer *t, const vec3 n[2], const ir_ref by[2]);
 /* Where the point p of the curve is when both shapes move (t: differentiated). p: in the world. */
 vec3 silhouette_crossing_moved(tracer *t, ir_ref edge, ir_ref level, vec3 p);
 

@@ -448,9 +448,18 @@ static vec3 surface_moved(tracer *t, const crossing_side *s, ir_ref level, vec3 
     return p;
 }
 
-vec3 silhouette_crossing_moved(tracer *t, ir_ref edge, ir_ref level, vec3 p)
+vec3 silhouette_crossing_step(tracer *t, const vec3 n[2], const ir_ref by[2])
 {
     ir_func *f = t->f;
+    ir_ref cosine = v3_dot(t, n[0], n[1]),
+           inverse = t_ratio(t, t_f32(t, 1), ir_sub(f, t_f32(t, 1), t_sqr(t, cosine))), part[2];
+    for (int k = 0; k < 2; k++)
+        part[k] = ir_mul(f, inverse, ir_sub(f, by[k], ir_mul(f, cosine, by[1 - k])));
+    return v3_add(t, v3_scale(t, n[0], part[0]), v3_scale(t, n[1], part[1]));
+}
+
+vec3 silhouette_crossing_moved(tracer *t, ir_ref edge, ir_ref level, vec3 p)
+{
     tracer now = t_deciding(t);
     p = v3_detach(t, p);
     vec3 own = ir_is_none(level) ? p : v3_point_by_map(t, level, LEVEL_TO_GROUP, p), n[2];
@@ -463,10 +472,5 @@ vec3 silhouette_crossing_moved(tracer *t, ir_ref edge, ir_ref level, vec3 p)
         n[k] = v3_detach(t, n[k]);
         by[k] = v3_dot(t, n[k], v3_sub(t, surface_moved(t, &s, level, p), p));
     }
-    ir_ref cosine = v3_dot(t, n[0], n[1]),
-           inverse = t_ratio(t, t_f32(t, 1), ir_sub(f, t_f32(t, 1), t_sqr(t, cosine)));
-    for (int k = 0; k < 2; k++)
-        p = v3_add(t, p,
-                   v3_scale(t, n[k], ir_mul(f, inverse, ir_sub(f, by[k], ir_mul(f, cosine, by[1 - k])))));
-    return p;
+    return v3_add(t, p, silhouette_crossing_step(t, n, by));
 }

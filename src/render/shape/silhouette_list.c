@@ -87,6 +87,7 @@ typedef struct carriers {
     ARRAY(carrier) all;
     ARRAY(edge_list) edges; /* by shape, and then by crossing */
     shape_crossings crossings;
+    bool *moves; /* of each shape: its curves do; owned */
 } carriers;
 
 /* other: the shape that shape `index` goes through, or itself. */
@@ -96,8 +97,8 @@ static void add_carrier(plan *p, carriers *c, uint32_t list, uint32_t index, uin
     const render_shape *shapes = p->scene->shapes.data;
     const render_instance *at = instance == PLAN_NONE ? NULL : &p->scene->instances.data[instance];
     double length = c->edges.data[list].total;
-    bool moving = shape_motion_requested(p, &shapes[index]) || shape_motion_requested(p, &shapes[other]) ||
-                  (at && at->object && to_world_requested(p, at->object));
+    bool moving =
+        c->moves[index] || c->moves[other] || (at && at->object && to_world_requested(p, at->object));
     length *= (at ? scale_of(at) : 1) * (moving ? 1 : STATIONARY) *
               fmax(scene_number(shapes[index].object, "silhouette_sampling_weight"),
                    scene_number(shapes[other].object, "silhouette_sampling_weight"));
@@ -127,9 +128,26 @@ static int moving_first(const void *a, const void *b)
     return x->list < y->list ? -1 : x->list > y->list;
 }
 
+/* The curves of shapes that move, and of what touches one of them: where a body stands on a floor that moves,
+ * its border does. */
+static void find_moving(const plan *p, carriers *c)
+{
+    const render_scene *s = p->scene;
+    bool *own = memory_need_zeroed(s->shapes.count + 1, sizeof *own), some = false;
+    c->moves = memory_need_zeroed(s->shapes.count + 1, sizeof *c->moves);
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        some |= own[i] = shape_motion_requested(p, &s->shapes.data[i]);
+    if (some)
+        shapes_find_touching(s, own, c->moves);
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        c->moves[i] |= own[i];
+    memory_free(own);
+}
+
 static void find_carriers(plan *p, carriers *c)
 {
     const render_scene *s = p->scene;
+    find_moving(p, c);
     silhouette_pieces *found = memory_need_zeroed(s->shapes.count + 1, sizeof *found);
     for (uint32_t i = 0; i < s->shapes.count; i++)
         if (s->shapes.data[i].bsdf)
@@ -210,4 +228,5 @@ void silhouette_write(plan *p)
     array_free(&c.edges);
     array_free(&c.crossings);
     array_free(&c.all);
+    memory_free(c.moves);
 }

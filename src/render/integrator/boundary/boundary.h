@@ -105,6 +105,10 @@ boundary_sides boundary_trace_rays(walk *w, const walk_position rays[2], ir_ref 
 
 /* The point of a hit. It moves with its surface, and with its ray if that has derivatives. */
 vec3 boundary_hit_moved(walk *w, const walk_hit *hit);
+/* The edge's point as it moves, seen from a viewpoint that may move. Where it stands on the surface that is
+ * seen past it, as a cube on a floor, it moves as the curve in which both surfaces meet: as if the cube sank,
+ * because a gap within the offset of rays is not seen. */
+vec3 boundary_edge_moved(walk *w, const boundary_point *b, const boundary_sides *s, vec3 from);
 /* By how much the edge moves along n, relative to the segment from x to y. x and y: its ends, differentiated;
  * y_far: bool, y lies at infinity. The value is 0 up to rounding. */
 typedef struct boundary_segment {

@@ -4,20 +4,61 @@
  * add up to the whole derivative. */
 #include "render/integrator/boundary/boundary.h"
 
-vec3 boundary_hit_moved(walk *w, const walk_hit *hit)
+static const float PARALLEL = 0.02f; /* sine of the angle between two surfaces, at least */
+
+/* The surface at a hit, as it moves; where shapes move at all. */
+static interaction surface_moved(walk *w, const walk_hit *hit)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_hit h = *hit;
-    if (!w->fn.interact_differentiated)
-        return v3_detach(t, h.p);
     bool ray_moves = w->wants.surface_anew;
-    vec3 p = v3_detach(t, h.p);
     h.t = ir_detach(f, h.t), h.b = (vec2){ir_detach(f, h.b.x), ir_detach(f, h.b.y)};
     if (!ray_moves)
         h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d);
-    interaction si = walk_surface_met(w, h, w->fn.interact_differentiated);
-    return v3_select(t, h.valid, si.p, p);
+    return walk_surface_met(w, h, w->fn.interact_differentiated);
+}
+
+vec3 boundary_hit_moved(walk *w, const walk_hit *hit)
+{
+    tracer *t = &w->t;
+    vec3 p = v3_detach(t, hit->p);
+    if (!w->fn.interact_differentiated)
+        return p;
+    return v3_select(t, hit->valid, surface_moved(w, hit).p, p);
+}
+
+/* bool: the edge stands on the surface that is seen past it. That surface is met before the edge, and its
+ * plane passes the edge nearer than rays do, so they see no gap. Where it is nearly parallel to the surface
+ * that ends there, it does not say where the edge goes. n: the unit normals on both sides. */
+static ir_ref stands(walk *w, const boundary_point *b, const boundary_sides *s, const vec3 n[2])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref near = ir_mul(f, b->offset, t_f32(t, 2)), sine = v3_length(t, v3_cross(t, n[0], n[1])),
+           is = ir_and(f, ir_and(f, b->closed, s->seen), ir_gt(f, sine, t_f32(t, PARALLEL)));
+    vec3 to[2];
+    for (int k = 0; k < 2; k++) {
+        to[k] = v3_sub(t, v3_detach(t, s->hit[k].p), b->p);
+        is = ir_and(f, is, s->hit[k].valid);
+        is = ir_and(f, is, ir_lt(f, ir_abs(f, v3_dot(t, n[k], to[k])), near));
+    }
+    return ir_and(f, is, ir_lt(f, v3_dot(t, to[1], b->d), t_f32(t, 0)));
+}
+
+vec3 boundary_edge_moved(walk *w, const boundary_point *b, const boundary_sides *s, vec3 from)
+{
+    tracer reads = walk_differentiated(w), *t = &reads;
+    vec3 edge = silhouette_moved(t, &b->place, b->p, from), n[2];
+    if (!w->fn.interact_differentiated)
+        return edge;
+    ir_ref by[2];
+    for (int k = 0; k < 2; k++) {
+        interaction si = surface_moved(w, &s->hit[k]);
+        n[k] = v3_detach(t, si.ng), by[k] = v3_dot(t, n[k], v3_sub(t, si.p, v3_detach(t, si.p)));
+    }
+    vec3 curve = v3_add(t, v3_detach(t, b->p), silhouette_crossing_step(t, n, by));
+    return v3_select(t, stands(w, b, s, n), curve, edge);
 }
 
 ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s)

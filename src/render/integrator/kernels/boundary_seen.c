@@ -39,9 +39,10 @@ typedef struct seen_edge {
 
 /* How the edge moves away from the sensor's ray. The hits on both sides slide along their rays, so they do
  * not count. */
-static ir_ref motion_of(walk *w, const seen_edge *e, const sensor_link *link, vec2 lens)
+static ir_ref motion_of(walk *w, const seen_edge *e, const boundary_sides *sides, const sensor_link *link,
+                        vec2 lens)
 {
-    tracer *t = &w->t, reads = walk_differentiated(w);
+    tracer *t = &w->t;
     vec3 p = v3_detach(t, e->image.p), x = v3_detach(t, link->point), y = p, from = e->viewpoint;
     if (w->plan->sensor) {
         ray r = boundary_camera_ray(w, link->position, lens);
@@ -52,7 +53,7 @@ static ir_ref motion_of(walk *w, const seen_edge *e, const sensor_link *link, ve
             shift = v3_scale(t, v3_sub(t, v3_detach(t, r.d), r.d), ir_detach(t->f, e->image.distance));
         from = v3_add(t, from, e->mirror ? boundary_mirror_vector(w, e->mirror, shift) : shift);
     }
-    vec3 edge = silhouette_moved(&reads, &e->b.place, e->b.p, from);
+    vec3 edge = boundary_edge_moved(w, &e->b, sides, from);
     if (e->mirror)
         edge = boundary_mirror_point(w, e->mirror, edge);
     return boundary_motion(w, &e->image, &(boundary_segment){x, y, ir_bool(t->f, false), &edge});
@@ -138,7 +139,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     boundary_sides sides = boundary_trace(w, &b, from, &at);
     splat.there = ir_and(f, splat.there, sides.seen);
     ir_ref weight = ir_mul(f, ir_mul(f, b.weight, loop.scale), link.weight),
-           motion = motion_of(w, &(seen_edge){b, image, mirrors ? &mirror : NULL, viewpoint}, &link, lens),
+           motion =
+               motion_of(w, &(seen_edge){b, image, mirrors ? &mirror : NULL, viewpoint}, &sides, &link, lens),
            seed = none;
     color jump;
     for (uint32_t c = 0; c < t->channels; c++)
