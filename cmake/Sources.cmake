@@ -54,6 +54,7 @@ set(spirv_gen_sources
     spirv_gen/opt/merge.c
     spirv_gen/opt/lifetimes.c
     spirv_gen/opt/order.c
+    spirv_gen/opt/park.c
     spirv_gen/opt/recompute.c
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c

@@ -22,6 +22,7 @@ struct bl_job_testing {
     uint32_t passes_off; /* bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
     uint32_t
         status_paths; /* the device's counters, of 32 bits, are taken over after so many paths; 0: 2^24 */
+    bool as_gpu;      /* kernels are what a GPU would be given, wherever they run */
 };
 typedef struct bl_context_testing bl_context_testing;
 typedef struct bl_job_testing bl_job_testing;

@@ -105,6 +105,14 @@ ir_ref ir_local(ir_func *f, ir_type type, uint32_t count)
     return (ir_ref){ir_append(f, (ir_inst){.op = IR_LOCAL, .type = (uint8_t)type, .a = count})};
 }
 
+ir_ref ir_parking(ir_func *f, uint32_t count)
+{
+    ir_ref local = ir_local(f, IR_U32, count);
+    if (local.id)
+        f->inst.data[local.id].flags |= IR_PARKED;
+    return local;
+}
+
 static bool check_local(ir_func *f, ir_op op, ir_ref local, ir_ref index)
 {
     if (!ir_exists(f, op, local) || !ir_usable_as(f, op, index, IR_U32))

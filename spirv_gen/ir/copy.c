@@ -143,7 +143,7 @@ static ir_ref copy_memory(ir_copier *c, ir_inst i)
         ir_flush(f, i.b, ir_copied(c, i.a));
         break;
     case IR_LOCAL:
-        return ir_local(f, (ir_type)i.type, i.a);
+        return i.flags & IR_PARKED ? ir_parking(f, i.a) : ir_local(f, (ir_type)i.type, i.a);
     case IR_LLOAD:
         return ir_lload(f, ir_copied(c, i.a), ir_copied(c, i.b));
     case IR_LSTORE:

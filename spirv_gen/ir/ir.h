@@ -90,7 +90,11 @@ typedef struct ir_ref {
 static inline bool ir_is_none(ir_ref r) { return r.id == 0; }
 static inline bool ir_same(ir_ref a, ir_ref b) { return a.id == b.id; }
 
-enum { IR_SUSPENDED = 1 }; /* flag of an instruction: a constant of every derivative (ir_suspend) */
+/* Flags of an instruction. */
+enum {
+    IR_SUSPENDED = 1, /* a constant of every derivative (ir_suspend) */
+    IR_PARKED = 2,    /* of a LOCAL: ir_parking */
+};
 
 typedef struct ir_inst {
     uint8_t op, type;
@@ -260,6 +264,10 @@ void ir_accum(ir_func *f, uint32_t gradient_buffer, ir_ref index, ir_ref value);
  * Entry functions only. */
 void ir_flush(ir_func *f, uint32_t gradient_buffer, ir_ref condition);
 ir_ref ir_local(ir_func *f, ir_type type, uint32_t count);
+/* An array of u32 of which a device may keep the elements of a workgroup's lanes together, away from their
+ * registers. Those of all functions may be one: a function leaves alone the elements that its callers need.
+ */
+ir_ref ir_parking(ir_func *f, uint32_t count);
 ir_ref ir_lload(ir_func *f, ir_ref local, ir_ref index);
 void ir_lstore(ir_func *f, ir_ref local, ir_ref index, ir_ref value);
 

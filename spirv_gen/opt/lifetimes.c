@@ -4,11 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lifetimes_register(const ir_func *f, uint32_t id)
+enum { ARRAY_MOST = 64 }; /* elements of a local array that drivers keep in registers (Mesa: 256 bytes) */
+
+bool lifetimes_number(const ir_func *f, uint32_t id)
 {
     ir_inst i = f->inst.data[id];
     bool computed = i.op == IR_PARAM || ir_op_table[i.op].effect != IR_EFFECT_FLOAT;
     return computed && i.op != IR_LOCAL && i.type != IR_BOOL && i.type != IR_VOID;
+}
+
+bool lifetimes_register(const lifetimes *l, uint32_t id)
+{
+    return lifetimes_number(l->f, id) && !l->uniform[id];
 }
 
 uint32_t lifetimes_begins(const ir_func *f, uint32_t id)
@@ -18,6 +25,8 @@ uint32_t lifetimes_begins(const ir_func *f, uint32_t id)
 
 uint32_t lifetimes_region(const ir_func *f, uint32_t id)
 {
+    if (f->inst.data[id].op == IR_STATE)
+        return f->inst.data[id].c;
     return ir_op_table[f->inst.data[id].op].effect == IR_EFFECT_FLOAT ? 0 : f->scope.data[id];
 }
 
@@ -114,6 +123,22 @@ static void find_ends(lifetimes *l)
 
 /* ---- lives ---- */
 
+/* What is computed of uniforms, and reads of constant buffers at such places. */
+static void find_uniform(lifetimes *l)
+{
+    const ir_func *f = l->f;
+    for (uint32_t id = 1; id < f->inst.count; id++) {
+        ir_inst i = f->inst.data[id];
+        const uint32_t operands[3] = {i.a, i.b, i.c}, arity = ir_op_table[i.op].arity;
+        bool alike = i.op == IR_CONST || i.op == IR_UNIFORM || arity > 0;
+        for (uint32_t k = 0; k < arity; k++)
+            alike &= l->uniform[operands[k]];
+        if (i.op == IR_LOAD && f->module->buffers.data[i.b].constant)
+            alike = l->uniform[i.a];
+        l->uniform[id] = alike;
+    }
+}
+
 void lifetimes_update(lifetimes *l, uint32_t id)
 {
     l->last[id] = l->needed[id];
@@ -131,9 +156,12 @@ void lifetimes_count(lifetimes *l)
     memcpy(change, l->extra, (n + 2) * sizeof *change);
     for (uint32_t id = 1; id < n; id++) {
         uint32_t begins = lifetimes_begins(f, id);
-        if (lifetimes_register(f, id) && l->last[id] > begins)
+        if (lifetimes_register(l, id) && l->last[id] > begins)
             change[begins + 1]++, change[l->last[id] + 1]--;
     }
+    for (uint32_t id = 1; id < n; id++)
+        if (f->inst.data[id].op == IR_LOCAL && f->inst.data[id].a <= ARRAY_MOST)
+            now += (int32_t)f->inst.data[id].a;
     for (uint32_t at = 0; at <= n; at++)
         l->live[at] = (uint32_t)(now += change[at]);
     memory_free(change);
@@ -146,6 +174,8 @@ void lifetimes_begin(lifetimes *l, const ir_func *f)
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         *words[k] = memory_need_zeroed((size_t)f->inst.count + 2, sizeof **words[k]);
     l->extra = memory_need_zeroed((size_t)f->inst.count + 2, sizeof *l->extra);
+    l->uniform = memory_need_zeroed((size_t)f->inst.count, 1);
+    find_uniform(l);
     find_ends(l);
     find_uses(l);
     for (uint32_t id = 1; id < f->inst.count; id++)
@@ -155,9 +185,75 @@ void lifetimes_begin(lifetimes *l, const ir_func *f)
 
 void lifetimes_end(lifetimes *l)
 {
-    void *const all[] = {l->first, l->left, l->needed, l->last, l->end, l->extra, l->live};
+    void *const all[] = {l->first, l->left, l->needed, l->last, l->end, l->extra, l->live, l->uniform};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         memory_free(all[k]);
     array_free(&l->uses);
     *l = (lifetimes){0};
+}
+
+/* ---- of a module ---- */
+
+module_lifetimes lifetimes_of_module(const ir_module *m)
+{
+    module_lifetimes l = {
+        .m = m,
+        .of = memory_need_zeroed((size_t)m->functions.count + 1, sizeof *l.of),
+        .calls = memory_need_zeroed((size_t)m->functions.count + 1, sizeof *l.calls),
+    };
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        lifetimes_begin(&l.of[k], m->functions.data[k]);
+    return l;
+}
+
+void lifetimes_release(module_lifetimes *l)
+{
+    for (uint32_t k = 0; k < l->m->functions.count; k++)
+        lifetimes_end(&l->of[k]);
+    memory_free(l->of);
+    memory_free(l->calls);
+    *l = (module_lifetimes){0};
+}
+
+static void look_at_call(module_lifetimes *l, uint32_t caller, uint32_t id)
+{
+    const lifetimes *from = &l->of[caller];
+    ir_operands o = ir_call_operands(from->f, from->f->inst.data[id]);
+    uint32_t waiting = l->calls[caller].waiting + from->live[id + 1];
+    for (uint32_t k = 0; k < o.target_count; k++) {
+        call_site *site = &l->calls[o.targets[k]];
+        if (waiting > site->waiting)
+            *site = (call_site){waiting, caller, id + 1};
+    }
+}
+
+/* Callers stand behind what they call. */
+static void find_waiting(module_lifetimes *l)
+{
+    for (uint32_t k = 0; k < l->m->functions.count; k++)
+        l->calls[k].waiting = 0;
+    for (uint32_t k = l->m->functions.count; k-- > 0;)
+        for (uint32_t id = 1; id < l->of[k].f->inst.count; id++)
+            if (ir_is_call(l->of[k].f->inst.data[id].op))
+                look_at_call(l, k, id);
+}
+
+uint32_t lifetimes_most(module_lifetimes *l, uint32_t *function, uint32_t *at)
+{
+    uint32_t most = 0;
+    find_waiting(l);
+    for (uint32_t k = 0; k < l->m->functions.count; k++)
+        for (uint32_t p = 1; p <= l->of[k].f->inst.count; p++)
+            if (l->calls[k].waiting + l->of[k].live[p] > most)
+                most = l->calls[k].waiting + l->of[k].live[p], *function = k, *at = p;
+    return most;
+}
+
+bool lifetimes_go_out(const module_lifetimes *l, uint32_t *function, uint32_t *at)
+{
+    call_site site = l->calls[*function];
+    if (site.waiting == 0)
+        return false;
+    *function = site.caller, *at = site.call_end;
+    return true;
 }

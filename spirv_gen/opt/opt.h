@@ -62,6 +62,9 @@ typedef struct opt_options {
     /* Not 0, for devices that share out registers: values are computed late (order.c) and, where more than so
      * many live at once, again (recompute.c). small_uniforms: this uniform and the next are below 2^30. */
     uint32_t live_most, small_uniforms;
+    /* Of these, where still too many live: values wait in memory of the workgroup (park.c), of which a lane
+     * has so many words where 8 waves of 32 lanes run on each SIMD; 0: none. */
+    uint32_t parking;
     bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;    /* buffer with nodes and entries */
@@ -134,6 +137,14 @@ ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* AC
 ir_module *opt_order(const ir_module *m); /* values are computed late: few live at once */
 /* (*) values are computed again where too many live at once; after opt_order */
 ir_module *opt_recompute(const ir_module *m, const opt_options *o);
+/* (*) values wait in memory of the workgroup where too many live at once; after opt_recompute */
+ir_module *opt_park(const ir_module *m, const opt_options *o);
+typedef struct opt_goal {
+    uint32_t words, live; /* words that a lane may have there, and how many values may live then */
+} opt_goal;
+/* (*) the same with other goals, from the best one on; near: instructions between uses that one load serves
+ */
+ir_module *opt_park_to(const ir_module *m, const opt_goal *wanted, uint32_t count, uint32_t near);
 ir_module *opt_math(const ir_module *m); /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min,
                                             max -> select */
 

@@ -38,61 +38,21 @@ typedef struct clone {
 } clone;
 
 typedef struct function {
-    lifetimes lives;
-    uint8_t *cloned;           /* per value: it has clones; GONE: nothing reads it itself */
-    ARRAY(clone) clones;       /* by `number` */
-    ARRAY(clone) in_order;     /* those that are made, by `at` */
-    uint32_t made;             /* of these, so far */
-    uint32_t waiting;          /* the most values that live around a call of it, and what calls it: */
-    uint32_t caller, call_end; /* a function, and the position behind the call */
+    lifetimes *lives;
+    uint8_t *cloned;       /* per value: it has clones; GONE: nothing reads it itself */
+    ARRAY(clone) clones;   /* by `number` */
+    ARRAY(clone) in_order; /* those that are made, by `at` */
+    uint32_t made;         /* of these, so far */
 } function;
 
 typedef struct recompute {
     const ir_module *m;
     const opt_options *options;
+    module_lifetimes lives;
     function *functions;
     uint32_t decided, kept; /* numbers of clones */
     uint32_t hidden;        /* operands so far */
 } recompute;
-
-/* ---- the place where most values live ---- */
-
-static void look_at_call(recompute *r, uint32_t caller, uint32_t id)
-{
-    const function *from = &r->functions[caller];
-    ir_operands o = ir_call_operands(from->lives.f, from->lives.f->inst.data[id]);
-    uint32_t waiting = from->waiting + from->lives.live[id + 1];
-    for (uint32_t k = 0; k < o.target_count; k++) {
-        function *target = &r->functions[o.targets[k]];
-        if (waiting > target->waiting)
-            target->waiting = waiting, target->caller = caller, target->call_end = id + 1;
-    }
-}
-
-/* Callers stand behind what they call. */
-static void find_waiting(recompute *r)
-{
-    for (uint32_t k = 0; k < r->m->functions.count; k++)
-        r->functions[k].waiting = 0;
-    for (uint32_t k = r->m->functions.count; k-- > 0;)
-        for (uint32_t id = 1; id < r->functions[k].lives.f->inst.count; id++)
-            if (ir_is_call(r->functions[k].lives.f->inst.data[id].op))
-                look_at_call(r, k, id);
-}
-
-/* How many live at the place where most do. */
-static uint32_t find_most(recompute *r, uint32_t *function_index, uint32_t *at)
-{
-    uint32_t most = 0;
-    find_waiting(r);
-    for (uint32_t k = 0; k < r->m->functions.count; k++) {
-        const function *fn = &r->functions[k];
-        for (uint32_t p = 1; p <= fn->lives.f->inst.count; p++)
-            if (fn->waiting + fn->lives.live[p] > most)
-                most = fn->waiting + fn->lives.live[p], *function_index = k, *at = p;
-    }
-    return most;
-}
 
 /* ---- what is computed again ---- */
 
@@ -117,11 +77,11 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t id)
     return false;
 }
 
-/* Whether the value lives at `peak` anyway and can be read where the tree stands. */
+/* Whether the value lives at `peak` anyway, or costs no register, and can be read where the tree stands. */
 static bool is_leaf(const function *fn, const tree *t, uint32_t id, uint32_t peak)
 {
-    const lifetimes *l = &fn->lives;
-    return !fn->cloned[id] && lifetimes_begins(l->f, id) < peak && l->last[id] >= peak &&
+    const lifetimes *l = fn->lives;
+    return !fn->cloned[id] && lifetimes_begins(l->f, id) < peak && (l->last[id] >= peak || l->uniform[id]) &&
            lifetimes_is_around(l->f, lifetimes_region(l->f, id), t->region);
 }
 
@@ -130,13 +90,13 @@ static void add_leaf(const lifetimes *l, tree *t, uint32_t id)
     if (is_in(t->leaves, t->leaf_count, id))
         return;
     t->leaves[t->leaf_count++] = id;
-    t->longer += lifetimes_register(l->f, id) && l->last[id] < lifetimes_read(l, id, t->made.at, t->region);
+    t->longer += lifetimes_register(l, id) && l->last[id] < lifetimes_read(l, id, t->made.at, t->region);
 }
 
 /* Adds the op and, before it, what of its operands does not live at `peak`. */
 static bool grow(const function *fn, tree *t, uint32_t id, uint32_t peak)
 {
-    const ir_func *f = fn->lives.f;
+    const ir_func *f = fn->lives->f;
     const ir_inst i = f->inst.data[id];
     const uint32_t operands[3] = {i.a, i.b, i.c};
     bool something = false; /* to hide, or hidden already */
@@ -147,7 +107,7 @@ static bool grow(const function *fn, tree *t, uint32_t id, uint32_t peak)
             continue; /* a constant */
         bool computed = is_in(t->made.ops, t->made.count, x), leaf = !computed && is_leaf(fn, t, x, peak);
         if (leaf)
-            add_leaf(&fn->lives, t, x);
+            add_leaf(fn->lives, t, x);
         else if (!computed &&
                  (ir_op_table[op].arity == 0 || t->made.count + 1 >= TREE_MOST || !grow(fn, t, x, peak)))
             return false;
@@ -163,7 +123,7 @@ static bool grow(const function *fn, tree *t, uint32_t id, uint32_t peak)
  * is in a loop that the value is computed before, so does all in the loop. */
 static bool choose(const function *fn, uint32_t id, uint32_t peak, choice *c)
 {
-    const lifetimes *l = &fn->lives;
+    const lifetimes *l = fn->lives;
     uint32_t loop = lifetimes_loop(l->f, id, peak < l->f->inst.count ? l->f->scope.data[peak] : 0), taken = 0;
     *c = (choice){.behind = loop ? loop : peak - 1};
     if (fn->cloned[id] || l->needed[id] > c->behind)
@@ -218,7 +178,7 @@ static void keep_leaves(lifetimes *l, const tree *t)
 
 static void take(recompute *r, function *fn, choice *c)
 {
-    lifetimes *l = &fn->lives;
+    lifetimes *l = fn->lives;
     uint32_t id = c->trees[0].made.value, left = 0;
     for (uint32_t k = 0; k < c->count; k++) {
         tree *t = &c->trees[k];
@@ -238,10 +198,10 @@ static void take(recompute *r, function *fn, choice *c)
 /* Whether one value less lives at this place now. */
 static bool lower(recompute *r, function *fn, uint32_t peak)
 {
-    const lifetimes *l = &fn->lives;
+    const lifetimes *l = fn->lives;
     choice best = {0}, c;
     for (uint32_t id = 1; id < l->f->inst.count; id++) {
-        bool waits = ir_op_table[l->f->inst.data[id].op].arity > 0 && lifetimes_register(l->f, id) &&
+        bool waits = ir_op_table[l->f->inst.data[id].op].arity > 0 && lifetimes_register(l, id) &&
                      lifetimes_begins(l->f, id) < peak && l->last[id] >= peak;
         if (waits && choose(fn, id, peak, &c) &&
             (!best.count || c.cost < best.cost || (c.cost == best.cost && c.wait > best.wait)))
@@ -255,14 +215,12 @@ static bool lower(recompute *r, function *fn, uint32_t peak)
 static void decide(recompute *r)
 {
     uint32_t k, at, most, lowest = UINT32_MAX;
-    while ((most = find_most(r, &k, &at)) > r->options->live_most) {
+    while ((most = lifetimes_most(&r->lives, &k, &at)) > r->options->live_most) {
         if (most < lowest)
             lowest = most, r->kept = r->decided;
-        while (!lower(r, &r->functions[k], at)) {
-            if (r->functions[k].waiting == 0)
+        while (!lower(r, &r->functions[k], at))
+            if (!lifetimes_go_out(&r->lives, &k, &at))
                 return;
-            at = r->functions[k].call_end, k = r->functions[k].caller;
-        }
     }
     r->kept = r->decided;
 }
@@ -297,7 +255,7 @@ static ir_ref again(recompute *r, ir_copier *c, const clone *k, const ir_ref *ma
         if (now[n].id)
             continue;
         now[n] = ir_copied(c, operands[n]);
-        if (!hidden && lifetimes_register(c->from, operands[n]))
+        if (!hidden && lifetimes_number(c->from, operands[n]))
             now[n] = hide(r, c->to, now[n]), hidden = true;
     }
     return ir_value_op(c->to, (ir_op)i.op, now[0], now[1], now[2]);
@@ -314,7 +272,7 @@ static void emit_clone(recompute *r, ir_copier *c, const clone *k)
 /* Whether it is a division by what another one, far above, divides by. */
 static bool divides_again(const ir_copier *c, uint32_t id, ir_inst inst)
 {
-    if (inst.op != IR_DIV || inst.type != IR_F32 || !lifetimes_register(c->from, inst.b))
+    if (inst.op != IR_DIV || inst.type != IR_F32 || !lifetimes_number(c->from, inst.b))
         return false;
     for (uint32_t k = id; k-- > 1;) {
         ir_inst other = c->from->inst.data[k];
@@ -355,7 +313,7 @@ static void put_in_order(const recompute *r, function *fn)
     for (uint32_t k = 0; k < fn->clones.count && fn->clones.data[k].number <= r->kept; k++) {
         uint32_t id = fn->clones.data[k].value;
         array_push(&fn->in_order, fn->clones.data[k]);
-        if (fn->lives.left[id] == 0 && fn->lives.needed[id] == 0)
+        if (fn->lives->left[id] == 0 && fn->lives->needed[id] == 0)
             fn->cloned[id] = GONE;
     }
     if (fn->in_order.count)
@@ -368,13 +326,13 @@ ir_module *opt_recompute(const ir_module *m, const opt_options *options)
     uint32_t k, at;
     ir_module *result = NULL;
     r.functions = memory_need_zeroed((size_t)m->functions.count + 1, sizeof *r.functions);
+    r.lives = lifetimes_of_module(m);
     for (k = 0; k < m->functions.count; k++) {
-        const ir_func *f = m->functions.data[k];
-        lifetimes_begin(&r.functions[k].lives, f);
-        r.functions[k].cloned = memory_need_zeroed(f->inst.count, 1);
+        r.functions[k].lives = &r.lives.of[k];
+        r.functions[k].cloned = memory_need_zeroed(m->functions.data[k]->inst.count, 1);
     }
     if (!m->doubles && m->uniform_count > options->small_uniforms + 1 &&
-        find_most(&r, &k, &at) > options->live_most) {
+        lifetimes_most(&r.lives, &k, &at) > options->live_most) {
         decide(&r);
         for (k = 0; k < m->functions.count; k++)
             put_in_order(&r, &r.functions[k]);
@@ -382,10 +340,10 @@ ir_module *opt_recompute(const ir_module *m, const opt_options *options)
         result = opt_rebuild(&pass);
     }
     for (k = 0; k < m->functions.count; k++) {
-        lifetimes_end(&r.functions[k].lives);
         memory_free(r.functions[k].cloned);
         array_free(&r.functions[k].clones), array_free(&r.functions[k].in_order);
     }
+    lifetimes_release(&r.lives);
     memory_free(r.functions);
     return result;
 }

@@ -323,10 +323,47 @@ void spv_memory_end(spv_gen *g)
 /* ---- local arrays: a function has one variable per LOCAL, whatever the number of places it is inlined at,
  * because contents do not outlive it and it is never active twice ---- */
 
+static bool is_parking(const ir_func *f, uint32_t local)
+{
+    return f->inst.data[local].op == IR_LOCAL && (f->inst.data[local].flags & IR_PARKED);
+}
+
+/* As many elements as the largest parking of all functions has. */
+static uint32_t parking_elements(const ir_module *m)
+{
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        for (uint32_t id = 1; id < m->functions.data[k]->inst.count; id++)
+            if (is_parking(m->functions.data[k], id) && m->functions.data[k]->inst.data[id].a > most)
+                most = m->functions.data[k]->inst.data[id].a;
+    return most;
+}
+
+/* [element][lane], so that lanes of a subgroup access neighbouring words. */
+static uint32_t parking(spv_gen *g)
+{
+    if (g->parking)
+        return g->parking;
+    uint32_t word = spv_type(g, IR_U32), lanes = spv_u32(g, g->options.local_size),
+             count = spv_u32(g, parking_elements(g->m)),
+             row = spv_type_of(g, SpvOpTypeArray, (const uint32_t[]){word, lanes}, 2),
+             rows = spv_type_of(g, SpvOpTypeArray, (const uint32_t[]){row, count}, 2);
+    g->parking = spv_global(g, SpvStorageClassWorkgroup, rows);
+    spv_name(g, g->parking, "parked");
+    uint32_t lane = spv_global(g, SpvStorageClassInput, word);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, lane, SpvDecorationBuiltIn, SpvBuiltInLocalInvocationIndex);
+    g->lane = spv_emit_value(g, SPV_PREAMBLE, SpvOpLoad, word, &lane, 1);
+    return g->parking;
+}
+
 void spv_lower_local(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     const ir_func *f = frame->f;
     uint32_t **variables = &g->locals[f->index], array[2];
+    if (is_parking(f, id)) {
+        frame->id[id] = parking(g);
+        return;
+    }
     if (inst.a == 0) {
         spv_fail(g, "spv: function \"%s\": %%%u is a local array of no elements", f->name, id);
         return;
@@ -348,19 +385,26 @@ static uint32_t local_pointer(spv_gen *g, spv_frame *frame, ir_inst inst)
 {
     BL_ASSERT(frame->f->inst.data[inst.a].op == IR_LOCAL, "%%%u is no local array", inst.a);
     ir_type element = ir_type_of(frame->f, (ir_ref){inst.a});
-    uint32_t type = spv_pointer(g, SpvStorageClassFunction, spv_type(g, element));
+    bool parked = is_parking(frame->f, inst.a);
+    uint32_t type =
+        spv_pointer(g, parked ? SpvStorageClassWorkgroup : SpvStorageClassFunction, spv_type(g, element));
     uint32_t variable = spv_operand(g, frame, inst.a), index = spv_operand(g, frame, inst.b);
+    if (parked)
+        return SPV_VALUE(g, SpvOpAccessChain, type, variable, index, g->lane);
     return SPV_VALUE(g, SpvOpAccessChain, type, variable, index);
 }
 
 void spv_lower_lload(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    frame->id[id] = SPV_VALUE(g, SpvOpLoad, spv_type(g, (ir_type)inst.type), local_pointer(g, frame, inst));
+    uint32_t operands[2] = {local_pointer(g, frame, inst), SpvMemoryAccessVolatileMask};
+    uint32_t count = is_parking(frame->f, inst.a) ? 2 : 1;
+    frame->id[id] = spv_emit_value(g, SPV_BODY, SpvOpLoad, spv_type(g, (ir_type)inst.type), operands, count);
 }
 
 void spv_lower_lstore(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     uint32_t value = spv_operand(g, frame, inst.c);
     (void)id;
-    SPV_EMIT(g, SPV_BODY, SpvOpStore, local_pointer(g, frame, inst), value);
+    uint32_t operands[3] = {local_pointer(g, frame, inst), value, SpvMemoryAccessVolatileMask};
+    spv_emit(g, SPV_BODY, SpvOpStore, operands, is_parking(frame->f, inst.a) ? 3 : 2);
 }

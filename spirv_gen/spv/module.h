@@ -89,6 +89,7 @@ typedef struct spv_gen {
     uint32_t glsl, main;
     uint32_t global_id;                  /* value of GLOBAL_ID, 0: not used */
     uint32_t push;                       /* the push-constant block, 0: not used */
+    uint32_t parking, lane;              /* the array of the workgroup, a lane's place in it; 0: not used */
     uint32_t query;                      /* the ray query variable, 0: not used */
     uint32_t query_uv[2];                /* variables: u and v of the hit in a box */
     uint32_t block_type[SPV_VIEW_COUNT]; /* Block structs of buffers, 0: not used */

@@ -8,9 +8,14 @@
 
 #include <stdlib.h>
 
-/* Values of a GPU's lane. Drivers add some for addresses and the like: 192 registers let 5 waves of 32 lanes
- * run on a SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md). */
-enum { LIVE_MOST = 150 };
+/* Values of a GPU's lane, above which some are computed again. Drivers add some for addresses and the like:
+ * 192 registers let 5 waves of 32 lanes run on a SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md).
+ */
+enum { LIVE_MOST = 130 };
+
+/* Words of a workgroup's memory that a lane has on RDNA where 8 such waves run, 8 KiB of a workgroup: half of
+ * what all devices have. Where kernels have ray queries RADV takes 16 of them for their stacks. */
+enum { PARKING = 32, QUERY_WORDS = 16 };
 
 /* Paths of at most so many segments have chains that are walked to again instead of kept. A visit that keeps
  * its position takes 4 to 11 % longer, by RADV's estimate, but there are fewer visits: on the CPU the
@@ -18,7 +23,10 @@ enum { LIVE_MOST = 150 };
  * (docs/decisions/registers.md). */
 enum { WALKED_AGAIN_MOST = 6 };
 
-static bool on_gpu(const bl_job *job) { return !gpu_is_processor(gpu_device_info(job->device->gpu)->kind); }
+static bool on_gpu(const bl_job *job)
+{
+    return job->testing.as_gpu || !gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
+}
 
 static bool walks_again(const bl_job *job)
 {
@@ -50,8 +58,10 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
         .sites = job->bounds ? &job->bounds->sites : NULL,
     };
     plan_ray_options(job->plan, &o);
-    if (on_gpu(job))
+    if (on_gpu(job)) {
         o.live_most = LIVE_MOST, o.small_uniforms = UNIFORM_WIDTH;
+        o.parking = o.ray_queries ? PARKING - QUERY_WORDS : PARKING;
+    }
     o.ray_queries |= native != X86_NONE && !job->plan->doubles; /* who answers rays there has floats */
     return o;
 }
@@ -85,6 +95,7 @@ static code_options generation(const bl_job *job, render_pass pass, const opt_op
     if (passes->accumulate == OPT_ACCUMULATE_FIXED)
         o.native.sums = BUFFER_GRADIENT + 1, o.native.status_buffer = passes->status_buffer,
         o.native.overflow_word = passes->overflow_word;
+    o.spirv.branching_calls |= job->testing.as_gpu;
     o.spirv.addressed = job_addressed(job, pass);
     o.spirv.rays = ray_backend_lowering(job->plan);
     o.spirv.scalar_loads = job->testing.passes_off & OPT_VECTOR_LOADS;

@@ -73,11 +73,25 @@ _Static_assert(sizeof(spv_options) == 44 && sizeof(x86_options) == 28, "add_gene
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
-    const uint32_t all[] = {
-        o->off,        o->ray_queries,    o->scene_buffer,   o->node_base_word,    o->entry_base_word,
-        o->level_word, o->stack_size,     o->accumulate,     o->gradient_elements, o->scale_buffer,
-        o->scale_base, o->status_buffer,  o->overflow_word,  o->underflow_word,    o->sites != NULL,
-        o->live_most,  o->small_uniforms, o->non_finite_word};
+    const uint32_t all[] = {o->off,
+                            o->ray_queries,
+                            o->scene_buffer,
+                            o->node_base_word,
+                            o->entry_base_word,
+                            o->level_word,
+                            o->stack_size,
+                            o->accumulate,
+                            o->gradient_elements,
+                            o->scale_buffer,
+                            o->scale_base,
+                            o->status_buffer,
+                            o->overflow_word,
+                            o->underflow_word,
+                            o->sites != NULL,
+                            o->live_most,
+                            o->small_uniforms,
+                            o->non_finite_word,
+                            o->parking};
     add(h, all, sizeof all);
 }
 

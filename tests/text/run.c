@@ -73,6 +73,9 @@ static ir_module *with_vjp(const ir_module *m)
 /* Three values may live; uniforms 0 and 1 are small. */
 static ir_module *recompute(const ir_module *m) { return opt_recompute(m, &(opt_options){.live_most = 3}); }
 
+/* Two values may live, four wait, one instruction is near. */
+static ir_module *park(const ir_module *m) { return opt_park_to(m, &(opt_goal){4, 2}, 1, 1); }
+
 static ir_module *unroll_2(const ir_module *m) { return opt_unroll(m, 2); }
 
 static ir_module *bounds(const ir_module *m)
@@ -150,6 +153,7 @@ static const struct {
     {"math", opt_math},
     {"order", opt_order},
     {"recompute", recompute},
+    {"park", park},
     {"accumulate-float", accumulate_float},
     {"accumulate-cas", accumulate_cas},
     {"jvp", with_jvp}, /* the last function's derivative joins the module */

@@ -174,6 +174,9 @@ static ir_module *recompute(const ir_module *m)
     return opt_recompute(m, &(opt_options){.live_most = 1, .small_uniforms = RANDOM_TRACE_UNIFORMS});
 }
 
+/* Whatever can wait elsewhere. */
+static ir_module *park(const ir_module *m) { return opt_park_to(m, &(opt_goal){64, 0}, 1, 2); }
+
 static const struct {
     const char *name;
     ir_module *(*run)(const ir_module *m);
@@ -192,6 +195,7 @@ static const struct {
     {"math", opt_math},
     {"order", opt_order},
     {"recompute", recompute},
+    {"park", park},
 };
 
 static void check_passes(uint64_t seed)

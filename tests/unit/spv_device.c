@@ -612,6 +612,42 @@ static void local_arrays(void **state)
     check("local arrays", m);
 }
 
+/* Values wait in the workgroup's memory: of 64 lanes, through a loop of other trips in each, and around calls
+ * of a function that parks, too. */
+static void lanes_park_apart(void **state)
+{
+    ir_module *m = calling_module(), *parks;
+    (void)state;
+    ir_func *g = ir_func_create(m, "callee"), *f;
+    ir_ref p = ir_param(g, IR_U32), q = ir_load(g, IR_U32, 0, ir_and(g, p, ir_u32(g, 63)));
+    for (uint32_t k = 0; k < 9; k++)
+        p = ir_add(g, ir_xor(g, p, ir_u32(g, 0x9e3779b9u)), ir_u32(g, k));
+    p = ir_mul(g, p, q);
+    ir_return(g, &p, 1);
+    f = ir_func_create(m, "main");
+    ir_ref x = input(f, 0), y = input(f, LANES), s[2] = {ir_u32(f, 0), y}, r, one = ir_u32(f, 1);
+    ir_ref loop = ir_loop(f, s, 2);
+    ir_while(f, ir_lt(f, s[0], ir_and(f, x, ir_u32(f, 7))));
+    ir_call(f, ir_u32(f, 0), &g, 1, &s[1], 1, &r);
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], one), ir_xor(f, ir_add(f, r, y), s[1])}, 2);
+    output(f, 0, s[1]);
+    output(f, 1, ir_mul(f, x, y));
+    finish(m, f);
+    parks = opt_park_to(m, &(opt_goal){32, 0}, 1, 1);
+    assert_non_null(parks);
+    uint32_t arrays = 0, largest = 0;
+    for (uint32_t k = 0; k < parks->functions.count; k++)
+        for (uint32_t id = 1; id < parks->functions.data[k]->inst.count; id++) {
+            ir_inst i = parks->functions.data[k]->inst.data[id];
+            arrays += i.op == IR_LOCAL && (i.flags & IR_PARKED);
+            largest = i.op == IR_LOCAL && i.a > largest ? i.a : largest;
+        }
+    assert_int_equal(arrays, 2);
+    assert_true(largest > 2); /* the callee's stand behind those of its caller */
+    ir_module_destroy(m);
+    check("parked values", parks);
+}
+
 /* ---- uniforms, invocation index ---- */
 
 static void uniforms_of_every_type(void **state)
@@ -754,6 +790,9 @@ static ir_module *random_module(uint64_t seed, bool doubles)
     if (opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     safe = device_safe(lowered);
+    ir_module *parks = seed % 3 ? opt_park_to(safe, &(opt_goal){32, 0}, 1, 2) : NULL;
+    if (parks)
+        ir_module_destroy(safe), safe = parks;
     if (ir_finish(safe, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     ir_module_destroy(lowered);
@@ -870,6 +909,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_by_branches, NULL, call_by_switches),
         cmocka_unit_test(states_are_read_right_behind_the_loop),
         cmocka_unit_test(local_arrays),
+        cmocka_unit_test(lanes_park_apart),
         cmocka_unit_test(uniforms_of_every_type),
         cmocka_unit_test(invocations_are_numbered_over_rows),
         cmocka_unit_test(atomic_adds_give_tickets),

@@ -221,6 +221,14 @@ static uint32_t count_volatile(const spv_code *code)
     return count;
 }
 
+static uint32_t count_storage(const spv_code *code, uint32_t storage)
+{
+    uint32_t count = 0;
+    for (size_t i = 5; i < code->word_count; i += code->words[i] >> SpvWordCountShift)
+        count += (code->words[i] & SpvOpCodeMask) == SpvOpVariable && code->words[i + 3] == storage;
+    return count;
+}
+
 /* Of three buffers only the one that is both loaded and stored, and only where it is asked for. */
 static void memory_is_volatile_where_it_is_read_and_written(void **state)
 {
@@ -243,6 +251,38 @@ static void memory_is_volatile_where_it_is_read_and_written(void **state)
         spv_code_free(&code);
         ir_module_destroy(m);
     }
+}
+
+/* Parkings of two functions are one array in memory of the workgroup, as large as the larger one needs, and
+ * whatever is read or written there is Volatile: else the driver would keep it in registers. */
+static void parkings_are_one_array_of_the_workgroup(void **state)
+{
+    (void)state;
+    ir_module *m = ir_module_create();
+    ir_buffer_add(m, "input", true, -1), ir_buffer_add(m, "output", false, -1);
+    ir_func *f[2] = {ir_func_create(m, "callee")};
+    ir_ref r = {0};
+    for (uint32_t k = 0; k < 2; k++) {
+        if (k)
+            f[k] = ir_func_create(m, "main");
+        ir_ref parking = ir_parking(f[k], 5 - k), at = ir_u32(f[k], 3 - k);
+        ir_lstore(f[k], parking, at, ir_global_id(f[k]));
+        if (k)
+            ir_call(f[k], ir_u32(f[k], 0), f, 1, NULL, 0, &r);
+        ir_ref word = ir_lload(f[k], parking, at);
+        if (k)
+            ir_store(f[k], 1, ir_global_id(f[k]), ir_add(f[k], word, r));
+        else
+            ir_return(f[k], &word, 1);
+    }
+    end_kernel(m, f[1]);
+    spv_code code = checked_spirv(m, &(spv_options){.local_size = 32});
+    assert_int_equal(count_volatile(&code), 4);
+    assert_int_equal(count_op(&code, SpvOpTypeArray, ANY), 2);
+    assert_int_equal(count_storage(&code, SpvStorageClassWorkgroup), 1);
+    assert_int_equal(count_storage(&code, SpvStorageClassFunction), 0);
+    spv_code_free(&code);
+    ir_module_destroy(m);
 }
 
 static void contraction_is_forbidden(void **state)
@@ -460,6 +500,7 @@ int main(void)
         cmocka_unit_test(capabilities_come_with_need),
         cmocka_unit_test(float_atomics_get_a_second_view),
         cmocka_unit_test(memory_is_volatile_where_it_is_read_and_written),
+        cmocka_unit_test(parkings_are_one_array_of_the_workgroup),
         cmocka_unit_test(contraction_is_forbidden),
         cmocka_unit_test(what_was_not_lowered_is_named),
         cmocka_unit_test(rays_are_named),
