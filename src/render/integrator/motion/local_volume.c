@@ -372,6 +372,19 @@ typedef struct segment {
     ir_ref distance;       /* from start to the vertex */
 } segment;
 
+/* The same where faces of a grid may hold a collision in place of the surfaces of s, which they replace. What
+ * a face holds has no share of a slide. */
+static hold hold_in_grid(tracer *t, segment *s, const grid_faces *g, ir_ref collides, ir_ref share)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), behind = ir_and(f, collides, g->enters.valid),
+           before = ir_and(f, collides, g->leaves.valid);
+    s->near = kept_by(t, &s->near, &g->enters, behind), s->far = kept_by(t, &s->far, &g->leaves, before);
+    hold h = hold_between(t, &s->near, &s->far, s->d, share);
+    h.rest = ir_select(f, behind, zero, h.rest), h.part = ir_select(f, before, zero, h.part);
+    return h;
+}
+
 /* The carry of a vertex. It follows from the carry of the vertex before, if the segment between them keeps
  * its direction. The carry of the first vertex follows from the camera's ray. */
 static motion_carry carry_on(walk *w, const walk_position *at, const segment *s, const hold *by)
@@ -472,7 +485,8 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
     ray_motion by = motion_of_segment(w, at);
     ir_ref near_slide = slide(w, &by, &near, start, d), far_slide = slide(w, &by, &far, start, d);
     stretch_part part = {ir_select(f, near.valid, near.distance, zero), far.distance, near_slide, far_slide};
-    grid_faces faces = {near, far};
+    segment s = {.start = start, .d = d, .near = near, .far = far};
+    grid_faces faces = {0};
     ir_ref ahead = far.valid;
     if (has_faces(w)) {
         faces = faces_of(w, &v->flight.s, ir_or(f, v->flight.s.there, collides),
@@ -500,17 +514,9 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
     v->local_volume.motion.displacement =
         v3_add(t, motion_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
     v->local_volume.border = far;
-    segment s = {start, d, near, far, stands};
-    hold held;
-    if (has_faces(w)) {
-        ir_ref behind = ir_and(f, collides, faces.enters.valid),
-               before = ir_and(f, collides, faces.leaves.valid);
-        s.near = kept_by(t, &near, &faces.enters, behind), s.far = kept_by(t, &far, &faces.leaves, before);
-        held = hold_between(t, &s.near, &s.far, d, share);
-        held.rest = ir_select(f, behind, zero, held.rest), held.part = ir_select(f, before, zero, held.part);
-    } else {
-        held = hold_between(t, &near, &far, d, share);
-    }
+    s.distance = stands;
+    hold held =
+        has_faces(w) ? hold_in_grid(t, &s, &faces, collides, share) : hold_between(t, &near, &far, d, share);
     if (w->plan->sensor)
         v->local_volume.carry = carry_on(w, at, &s, &held);
     if (surfaces_slide(w))
