@@ -23,6 +23,16 @@
         SHINES("1") "</shape>"
 #define BALL_IN_FOG                                                                                          \
     WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2")
+/* Its grid ends in front of the ball. */
+#define THIN_SMOKE                                                                                           \
+    "<medium type='heterogeneous' name='interior'><volume type='gridvolume' name='sigma_t'><string "         \
+    "name='resolution' value='2'/><float name='value' value='1.5'/>" AT(                                     \
+        "<translate value='-.5,-.5,-.5'/><scale value='3,3,.4'/><translate z='.85'/>") "</volume><float "    \
+                                                                                       "name='albedo' "      \
+                                                                                       "value='.8'/></"      \
+                                                                                       "medium>"
+#define BALL_BEHIND_SMOKE                                                                                    \
+    WALL HULL(THIN_SMOKE) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2")
 #define VEIL(medium)                                                                                         \
     "<shape type='sphere' id='it'><float name='radius' value='.5'/>" AT(                                     \
         "<translate value='.1,.05,.3'/>") "<bsdf type='mask'><float name='opacity' value='.4'/><bsdf "       \
@@ -97,6 +107,24 @@ static const edge_case_in cases[] = {
       128,
       .02},
      "prbvolpath"},
+    {{"all: a ball behind smoke whose grid ends",
+      "3",
+      FRONT,
+      BALL_BEHIND_SMOKE,
+      "it.to_world",
+      {1, .2, .3},
+      64,
+      .02},
+     "volpath"},
+    {{"all: the camera, before smoke whose grid ends",
+      "3",
+      FRONT,
+      BALL_BEHIND_SMOKE,
+      "sensor.translation",
+      {1, .3, .5},
+      64,
+      .02},
+     "volpath"},
     {{"all: a half transparent ball that is full of fog",
       "4",
       FRONT,
