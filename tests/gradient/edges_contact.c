@@ -21,6 +21,15 @@
           matter)
 #define SLAB(z)                                                                                              \
     SHAPE("cube", "other", "<scale value='.8,.8,.1'/><rotate z='1' angle='17'/><translate z='" z "'/>", BLUE)
+/* A plate that floats, and one that stands on a part of its border. */
+#define STEP                                                                                                 \
+    SHAPE("rectangle", "other",                                                                              \
+          "<translate y='-1'/><scale value='.8'/><rotate z='1' angle='17'/><translate value='0,.4,-.6'/>",   \
+          RED)                                                                                               \
+    SHAPE("rectangle", "it",                                                                                 \
+          "<translate y='1'/><scale value='.4'/><rotate x='1' angle='90'/><translate x='.1'/>"               \
+          "<rotate z='1' angle='17'/><translate value='0,.4,-.6'/>",                                         \
+          BLUE)
 #define TUBE                                                                                                 \
     SHAPE("cylinder", "it", "<scale value='.4,.4,.9'/><translate value='.07,.1,-1'/>",                       \
           "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' "                              \
@@ -33,13 +42,13 @@
           BLUE)
 #define HANGS "<scale value='4'/><rotate x='1' angle='180'/><translate z='2'/>"
 #define ACROSS "origin='0,-3,2.5' target='0.03,0.02,-1' up='0,0,1'"
-#define CASE(what, depth, body, parameter, way, spp, step)                                                   \
+#define CASE(what, depth, body, parameter, x, y, z, spp, step)                                               \
     {                                                                                                        \
-        {what, depth, ACROSS, body, parameter, {.3, .2, way}, spp, step}, "path"                             \
+        {what, depth, ACROSS, body, parameter, {x, y, z}, spp, step}, "path"                                 \
     }
 #define SINKS (-1)
 #define RISES 1
-#define SEEN(what, body, parameter, way) CASE(what, "1", body, parameter, way, 256, .005)
+#define SEEN(what, body, parameter, way) CASE(what, "1", body, parameter, .3, .2, way, 256, .005)
 
 // clang-format off
 static const edge_case_in cases[] = {
@@ -52,10 +61,13 @@ static const edge_case_in cases[] = {
     SEEN("a plate that leans back", SHINING PLATE("60"), "it.to_world", SINKS),
     SEEN("a cube on a cube", SHINING CUBE("-.4", RED) SLAB("-.9"), "it.to_world", SINKS),
     SEEN("a cube under a cube, which floats", SHINING CUBE("-.2", RED) SLAB("-.7"), "other.to_world", RISES),
+    CASE("a plate on another's border", "1", SHINING STEP, "it.to_world", .3, -.2, -1, 256, .005),
+    CASE("by the other", "1", SHINING STEP, "other.to_world", .3, .2, 1, 256, .005),
+    CASE("by the camera", "1", SHINING STEP, "sensor.to_world", .3, .2, .5, 256, .005),
     CASE("under a lamp", "2", GROUND(MATTE(".9,.9,.9")) CUBE("-.6", MATTE(".1,.1,.05")) BULB,
-         "it.to_world", SINKS, 256, .005),
+         "it.to_world", .3, .2, SINKS, 256, .005),
     CASE("under a lamp and a sky", "3", GROUND(MATTE(".9,.9,.9")) CUBE("-.6", MATTE(".1,.1,.05")) BULB SKY,
-         "it.to_world", SINKS, 1024, .02),
+         "it.to_world", .3, .2, SINKS, 1024, .02),
     /* A pillar, out of sight, that ends at a ceiling that shines. */
     {{"seen by light that a wall passes on", "2", BELOW,
       GROUND(MATTE(".7,.6,.3")) SHAPE("rectangle", "other", HANGS, GLOW("3,3,3"))

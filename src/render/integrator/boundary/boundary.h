@@ -105,10 +105,16 @@ boundary_sides boundary_trace_rays(walk *w, const walk_position rays[2], ir_ref 
 
 /* The point of a hit. It moves with its surface, and with its ray if that has derivatives. */
 vec3 boundary_hit_moved(walk *w, const walk_hit *hit);
-/* The edge's point as it moves, seen from a viewpoint that may move. Where it stands on the surface that is
- * seen past it, as a cube on a floor, it moves as the curve in which both surfaces meet: as if the cube sank,
- * because a gap within the offset of rays is not seen. */
-vec3 boundary_edge_moved(walk *w, const boundary_point *b, const boundary_sides *s, vec3 from);
+/* An edge's point as it moves, and the share of its motion that counts. */
+typedef struct boundary_edge {
+    vec3 p;
+    ir_ref share; /* f32, detached */
+} boundary_edge;
+/* The edge seen from a viewpoint that may move. Where it stands on the surface that is seen past it, as a
+ * cube on a floor, it moves as the curve in which both surfaces meet: as if the cube sank, because a gap
+ * within the offset of rays is not seen. Where both surfaces end there, both have that edge, and each counts
+ * half. */
+boundary_edge boundary_edge_moved(walk *w, const boundary_point *b, const boundary_sides *s, vec3 from);
 /* By how much the edge moves along n, relative to the segment from x to y. x and y: its ends, differentiated;
  * y_far: bool, y lies at infinity. The value is 0 up to rounding. */
 typedef struct boundary_segment {
@@ -116,6 +122,7 @@ typedef struct boundary_segment {
     ir_ref y_far;
     const vec3 *edge; /* the edge's point, differentiated; NULL: that of b's place, seen
                           from x */
+    ir_ref share;     /* f32: of the motion; none: 1 */
 } boundary_segment;
 ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s);
 /* The sensor's ray through a place of the film, differentiated by the sensor's parameters. */

@@ -46,19 +46,38 @@ static ir_ref stands(walk *w, const boundary_point *b, const boundary_sides *s, 
     return ir_and(f, is, ir_lt(f, v3_dot(t, to[1], b->d), t_f32(t, 0)));
 }
 
-vec3 boundary_edge_moved(walk *w, const boundary_point *b, const boundary_sides *s, vec3 from)
+/* bool: the surface on which an edge stands goes on behind it, or the body has a face there. Else that
+ * surface has an edge there, too, which stands on the body. n: its normal; p: where it is seen. */
+static ir_ref goes_on(walk *w, const boundary_point *b, vec3 p, vec3 n, ir_ref stands)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref away = ir_gt(f, v3_dot(t, n, b->d), t_f32(t, 0)), height = ir_mul(f, b->offset, t_f32(t, 4));
+    vec3 up = v3_select(t, away, v3_neg(t, n), n), behind = v3_sub(t, v3_add(t, b->p, b->p), p);
+    ir_ref off = v3_dot(t, up, v3_sub(t, p, behind));
+    vec3 from = v3_add(t, behind, v3_scale(t, up, ir_add(f, off, height)));
+    ir_ref far = ir_select(f, stands, ir_add(f, height, height), t_f32(t, -1));
+    return walk_closest(w, from, v3_neg(t, up), far).valid;
+}
+
+boundary_edge boundary_edge_moved(walk *w, const boundary_point *b, const boundary_sides *s, vec3 from)
 {
     tracer reads = walk_differentiated(w), *t = &reads;
-    vec3 edge = silhouette_moved(t, &b->place, b->p, from), n[2];
+    ir_func *f = t->f;
+    boundary_edge edge = {silhouette_moved(t, &b->place, b->p, from), t_f32(t, 1)};
     if (!w->fn.interact_differentiated)
         return edge;
     ir_ref by[2];
+    vec3 n[2];
     for (int k = 0; k < 2; k++) {
         interaction si = surface_moved(w, &s->hit[k]);
         n[k] = v3_detach(t, si.ng), by[k] = v3_dot(t, n[k], v3_sub(t, si.p, v3_detach(t, si.p)));
     }
     vec3 curve = v3_add(t, v3_detach(t, b->p), silhouette_crossing_step(t, n, by));
-    return v3_select(t, stands(w, b, s, n), curve, edge);
+    ir_ref is = stands(w, b, s, n), on = goes_on(w, b, v3_detach(t, s->hit[1].p), n[1], is);
+    edge.p = v3_select(t, is, curve, edge.p);
+    edge.share = ir_select(f, ir_and(f, is, ir_not(f, on)), t_f32(t, 0.5f), edge.share);
+    return edge;
 }
 
 ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s)
@@ -76,7 +95,8 @@ ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment 
            at_y = ir_mul(f, v3_dot(t, n, v3_sub(t, s->y, y)), share);
     at_y = ir_select(f, s->y_far, t_f32(t, 0), at_y);
     ir_ref moved = v3_dot(t, n, v3_sub(t, edge, v3_detach(t, b->p)));
-    return ir_sub(f, moved, ir_add(f, at_x, at_y));
+    ir_ref relative = ir_sub(f, moved, ir_add(f, at_x, at_y));
+    return ir_is_none(s->share) ? relative : ir_mul(f, relative, s->share);
 }
 
 ray boundary_camera_ray(walk *w, vec2 position, vec2 lens)

@@ -39,7 +39,7 @@ static void motions_of(walk *w, const boundary_point *b, const boundary_light *l
     const walk_hit *hits[2] = {&seen, &held};
     for (int k = 0; k < 2; k++)
         out[k] = boundary_motion(
-            w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far, borders ? &edge : NULL});
+            w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far, borders ? &edge : NULL, {0}});
 }
 
 /* ---- the share of this pass ---- */

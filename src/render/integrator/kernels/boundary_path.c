@@ -106,10 +106,10 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
           both = color_mul(t, arrived, color_add(t, s.radiance[0], s.radiance[1]));
     ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.guide.usual);
     ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
-    vec3 edge = boundary_edge_moved(w, &b, &s, x);
+    boundary_edge edge = boundary_edge_moved(w, &b, &s, x);
     for (int k = 0; k < 2; k++) {
         boundary_segment side = side_of(w, &v, &s, k, x);
-        side.edge = &edge;
+        side.edge = &edge.p, side.share = edge.share;
         motion[k] = boundary_motion(w, &b, &side);
     }
     if (boundary_forward(w)) {

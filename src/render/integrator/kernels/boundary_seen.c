@@ -53,10 +53,11 @@ static ir_ref motion_of(walk *w, const seen_edge *e, const boundary_sides *sides
             shift = v3_scale(t, v3_sub(t, v3_detach(t, r.d), r.d), ir_detach(t->f, e->image.distance));
         from = v3_add(t, from, e->mirror ? boundary_mirror_vector(w, e->mirror, shift) : shift);
     }
-    vec3 edge = boundary_edge_moved(w, &e->b, sides, from);
+    boundary_edge edge = boundary_edge_moved(w, &e->b, sides, from);
     if (e->mirror)
-        edge = boundary_mirror_point(w, e->mirror, edge);
-    return boundary_motion(w, &e->image, &(boundary_segment){x, y, ir_bool(t->f, false), &edge});
+        edge.p = boundary_mirror_point(w, e->mirror, edge.p);
+    return boundary_motion(w, &e->image,
+                           &(boundary_segment){x, y, ir_bool(t->f, false), &edge.p, edge.share});
 }
 
 /* Where the paths begin that go past the edge, whose place is p. The far plane ends the first stretch only.

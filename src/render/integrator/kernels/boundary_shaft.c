@@ -416,7 +416,8 @@ static ir_ref motion_of(walk *w, const boundary_point *b, const boundary_light *
     if (local_volume_wanted(w))
         p = v3_add(t, p, v->local_volume.motion.displacement);
     bool borders = boundary_light_edge(w, b, l, light, &edge);
-    return boundary_motion(w, b, &(boundary_segment){p, light, ir_bool(t->f, false), borders ? &edge : NULL});
+    return boundary_motion(w, b,
+                           &(boundary_segment){p, light, ir_bool(t->f, false), borders ? &edge : NULL, {0}});
 }
 
 static void add_forward(walk *w, const onlooker *x, light_splat splat, color c)
