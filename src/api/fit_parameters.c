@@ -188,7 +188,8 @@ static bl_result check_bounds(const bl_fit_parameter *f, const render_parameter 
     if (own && !(f->least <= f->most))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: bounds from %g to %g hold no value", p->name, f->least,
                          f->most);
-    for (uint32_t i = 0; own && f->initial && i < p->count; i++)
+    bool inside = own && f->initial && !(f->large_steps > 0); /* which know no bounds, as is said elsewhere */
+    for (uint32_t i = 0; inside && i < p->count; i++)
         if (f->initial[i] < (float)f->least || f->initial[i] > (float)f->most)
             return error_set(err, BL_ERROR_ARGUMENT,
                              "%s: initial value %u is %g, outside of the bounds from %g to %g", p->name, i,

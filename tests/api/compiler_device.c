@@ -82,7 +82,7 @@ static void holds_nothing_and_says_so(void **state)
 {
     (void)state;
     bl_device *compiler;
-    float image[VALUES], value[3];
+    float image[VALUES] = {0}, value[3];
     bl_stats stats;
     SCENE_MUST(&device, bl_device_create_compiler(device.context, device.info.name, &compiler));
     bl_scene *scene = load();
