@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scripts/measure writes docs/measurements.md: that page has the script's head and its sections, in their order. A section that is
 taken replaces the old one, all others stay, and so does one whose command fails, with status 1. `bench`, which it asks, takes CPU
-time for speed where the device is the processor."""
+time for speed where the device is the processor; scripts/measure-scenes has a row of a scene whose shapes can move, too."""
 import datetime
 import json
 import os
@@ -65,6 +65,11 @@ def main():
                            "--rounds", "1", "--device", DEVICE, "--json", "--quiet"], capture_output=True, text=True, timeout=600)
     rates = json.loads(told.stdout)["rates_from"] if told.returncode == 0 else told.stderr
     check(rates == "cpu_seconds / cores", "bench takes speeds from " + rates)
+    row = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/measure-scenes"), "--device", DEVICE,
+                          os.path.join(SOURCE, "tests/reference/texture/scene.xml")], capture_output=True, text=True, timeout=600,
+                         env={**os.environ, "BL_PROGRAM": PROGRAM})
+    check(row.returncode == 0 and re.search(r"texture \| %s \| [\d.]+ \| \d+ \| [\d.]+ \| \d+ \|" % DEVICE, row.stdout),
+          "measure-scenes has no row of a scene whose shapes can move: %s" % (row.stdout + row.stderr))
     print("\n".join(problems + ["%d problems" % len(problems)]))
     return 1 if problems else 0
 
