@@ -30,9 +30,9 @@ static const char *smooth_lack(const render_scene *s)
                   : "what moves in mirrors, behind smooth glass and next to masks is left out";
 }
 
-/* Whether the density of some medium steps from voxel to voxel. Points of a ray's stretch move in proportion
- * between its ends where these move, and so over the steps, which stay where they are. */
-static bool densities_step(const render_scene *s)
+/* Points of a ray's stretch move in proportion between its ends where these move, and so over the steps,
+ * which stay where they are. */
+bool render_densities_step(const render_scene *s)
 {
     bool any = false;
     for (uint32_t m = 0; m < s->media.count && s->volumetric; m++)
@@ -54,7 +54,7 @@ static const char *find_lack(render_scene *s)
     if (s->has_smooth_sdf)
         lacks =
             join(s, lacks, "steps of light where smooth normals of a distance grid turn away are left out");
-    if (densities_step(s))
+    if (render_densities_step(s))
         lacks = join(s, lacks, "steps of densities between voxels without a filter are left out");
     if (!sensor_of(s->sensor)->link)
         lacks = join(s, lacks, "silhouettes that this sensor sees are left out");

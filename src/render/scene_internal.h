@@ -15,16 +15,19 @@ scene_object *render_new_object(render_scene *s, const plugin_class *cls, scene_
 bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
                        const plugin_param *owner_param, bl_error *err);
 
-/* ---- scene_structure.c ---- */
-
-/* Integrator, sensor, film, filter, sampler; first of all steps. */
 /* ---- edges_reasons.c ---- */
+
+/* Whether the density of some medium that paths go through steps from voxel to voxel. */
+bool render_densities_step(const render_scene *s);
 
 /* What gradients lack of edges that move, where some are differentiated; NULL: nothing. */
 const char *edges_lack(render_scene *s);
 /* Says it of the places of delta lights. */
 void edges_reasons_of_lights(render_scene *s);
 
+/* ---- scene_structure.c ---- */
+
+/* Integrator, sensor, film, filter, sampler; first of all steps. */
 bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_error *err);
 /* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are
  * bound. */

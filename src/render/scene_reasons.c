@@ -309,9 +309,7 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor, cons
  * (integrator/motion/attached_volume.c). */
 static void add_turning_reasons(render_scene *s)
 {
-    bool follows = render_attaches_through(s), steps = s->grids_end;
-    for (uint32_t m = 0; m < s->media.count; m++)
-        steps |= texture_has_steps(s->media.data[m]);
+    bool follows = render_attaches_through(s), steps = s->grids_end || render_densities_step(s);
     const char *left_out = render_turned_edges_through;
     if (follows && steps)
         left_out = arena_printf(&s->memory, "steps of densities are left out; %s", left_out);

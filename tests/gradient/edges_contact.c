@@ -3,19 +3,8 @@
  * Are gradients right where shapes stand on each other? The image has a kink there: when a body sinks, its
  * border is the curve in which both surfaces meet, and when it rises, a dark gap opens. The gradient is that
  * of sinking (docs/theory/edges.md), so differences are one-sided, along the way on which bodies sink. */
-#include "support/edge_cases.h"
+#include "support/edge_shapes.h"
 
-#define GLOW(rgb)                                                                                            \
-    "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf><emitter type='area'><rgb "              \
-    "name='radiance' value='" rgb "'/></emitter>"
-#define MATTE(rgb)                                                                                           \
-    "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='" rgb "'/></bsdf></bsdf>"
-#define SHAPE(kind, id, ops, matter) "<shape type='" kind "' id='" id "'>" AT(ops) matter "</shape>"
-/* At z = -1. */
-#define GROUND(matter) SHAPE("rectangle", "ground", "<scale value='5'/><translate z='-1'/>", matter)
-#define SHINING GROUND(GLOW(".7,.6,.3"))
-#define BLUE GLOW(".2,.5,.8")
-#define RED GLOW(".9,.2,.1")
 #define CUBE(z, matter)                                                                                      \
     SHAPE("cube", "it", "<rotate z='1' angle='30'/><scale value='.4'/><translate value='.07,.1," z "'/>",    \
           matter)

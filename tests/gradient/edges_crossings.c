@@ -4,19 +4,9 @@
  * which they meet is no silhouette, and what is seen jumps there. Each case is compared with differences
  * (edge_cases.h): of all kinds, by either shape, by vertices and by the camera, seen straight on,
  * through fog, in a group, and by light that surfaces pass on. */
-#include "support/edge_cases.h"
+#include "support/edge_shapes.h"
 
-#define GLOW(rgb)                                                                                            \
-    "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf><emitter type='area'><rgb "              \
-    "name='radiance' value='" rgb "'/></emitter>"
-#define MATTE(rgb)                                                                                           \
-    "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='" rgb "'/></bsdf></bsdf>"
-#define SHAPE(kind, id, ops, matter) "<shape type='" kind "' id='" id "'>" AT(ops) matter "</shape>"
 #define TURNED "<rotate x='1' y='.3' z='.5' angle='40'/>"
-#define GROUND(matter) SHAPE("rectangle", "ground", "<scale value='5'/><translate z='-1'/>", matter)
-#define SHINING GROUND(GLOW(".7,.6,.3"))
-#define BLUE GLOW(".2,.5,.8")
-#define RED GLOW(".9,.2,.1")
 /* Sunk into the ground, which is at z = -1. */
 #define SUNK_BALL(matter)                                                                                    \
     SHAPE("sphere", "it", "<scale value='.4'/><translate value='.07,.1,-1.25'/>", matter)

@@ -17,7 +17,6 @@
 #include "support/scene_cases.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { ORDINARY = 4 };
 
@@ -108,8 +107,7 @@ static const moved_means cases[] = {
 static void means(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < (getenv("BL_LONG") ? sizeof cases / sizeof *cases : ORDINARY); k++)
-        moved_means_expect(&device, &cases[k], folder);
+    moved_means_expect_all(&device, cases, sizeof cases / sizeof *cases, ORDINARY, folder);
 }
 
 /* What does not move with anything in the image: the border of a medium around a grid that ends in it. Single

@@ -16,7 +16,6 @@
 #include "support/moved_scene.h"
 #include "support/scene_cases.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { ORDINARY = 4 };
@@ -142,8 +141,7 @@ static const moved_means cases[] = {
 static void means(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < (getenv("BL_LONG") ? sizeof cases / sizeof *cases : ORDINARY); k++)
-        moved_means_expect(&device, &cases[k], folder);
+    moved_means_expect_all(&device, cases, sizeof cases / sizeof *cases, ORDINARY, folder);
 }
 
 /* Reverse, forward and frozen paths, and images of the scene really moved, where a shape moves behind one

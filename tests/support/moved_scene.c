@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MEAN_SEEDS = 8 };
@@ -230,4 +231,11 @@ void moved_means_expect(scene_device *d, const moved_means *what, const char *fo
     assert_true(fabs(sum[1]) > what->least * both);
     assert_true(fabs(z) < worst_z);
     moved_free(&m);
+}
+
+void moved_means_expect_all(scene_device *d, const moved_means *what, size_t count, size_t ordinary,
+                            const char *folder)
+{
+    for (size_t k = 0; k < (getenv("BL_LONG") ? count : ordinary); k++)
+        moved_means_expect(d, &what[k], folder);
 }

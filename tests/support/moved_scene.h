@@ -60,6 +60,9 @@ typedef struct moved_means {
 
 /* Fails the running test unless the mean of gradients over seeds is that of differences of images. */
 void moved_means_expect(scene_device *d, const moved_means *what, const char *folder);
+/* The same for each of `count`; the first `ordinary` of them unless BL_LONG is set. */
+void moved_means_expect_all(scene_device *d, const moved_means *what, size_t count, size_t ordinary,
+                            const char *folder);
 /* The sum of an image's values (MOVED_VALUES) whose derivative this is about. */
 double moved_weighted(const float *values);
 /* The derivative along the motion. *size: the sum of the sizes of its terms. */
