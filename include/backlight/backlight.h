@@ -734,12 +734,13 @@ typedef struct bl_composite_loss {
 typedef struct bl_gradient_desc {
     /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice:
      * three walks, biased where dL/dI is not affine in I. Two walks need a target, such a loss
-     * (bl_loss_info.unbiased) and an even number of samples of the gradient. The image is made of the same
-     * ones; the loss is then an unbiased estimate that may be negative. Where two walks are asked for it may
-     * have more: an image of the rest is added to both halves' with its share of the samples. The gradient
-     * has no bias by that; the loss has some of the noise of that image. BL_FORM_AUTO takes two walks where
-     * it can, with as many samples for image as for gradient. One image
-     * needs a target and as many samples for image as for gradient, of which one may do, and takes any loss.
+     * (bl_loss_info.unbiased) and an even number of samples of the gradient. These make the image, too, and
+     * the loss is then an unbiased estimate that may be negative. Where two walks are asked for by name, the
+     * image may have more samples: those beyond the gradient's make one image, which both halves count with
+     * its share of all samples. The gradient stays without bias; the loss contains a part of the variance of
+     * that image (docs/theory/two_walks.md). BL_FORM_AUTO takes two walks where it can, with as many samples
+     * for image as for gradient. One image needs a target and as many samples for image as for gradient, of
+     * which one may do, and takes any loss.
      * Its gradient is that of the expected loss of the images that are rendered: for squared errors that of
      * the expected image plus the variance of the image. */
     bl_gradient_form form;

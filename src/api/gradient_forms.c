@@ -125,7 +125,8 @@ uint32_t gradient_form_spp(const gradient_wish *wish, bl_gradient_form form)
 
 uint32_t gradient_form_shared(const bl_job *job, const gradient_wish *wish, bl_gradient_form form)
 {
-    bool more = wish->spp > wish->spp_gradient; /* that were asked for; samplers may take others for halves */
+    /* As asked for: for two halves a sampler may take another number, which asks for nothing. */
+    bool more = wish->spp > wish->spp_gradient;
     return form == BL_FORM_TWO_WALK && more && wish->spp > wish->spp_halves
                ? job_spp(job, wish->spp - wish->spp_halves)
                : 0;
