@@ -37,8 +37,9 @@ static const uint32_t noise_block = 0xFFFFFEu;
 
 /* ---- state ---- */
 
-void state_inversion(walk *w, loop_state *s, replay_inversion *c)
+static void state_inversion(walk *w, loop_state *s, replay_state *p)
 {
+    replay_inversion *c = &p->inversion;
     state_position(w, s, &c->from);
     state_throughput(w, s, &c->b);
     state_sums(s, &w->t, &c->sums);
@@ -58,8 +59,9 @@ static void forget(walk *w, replay_inversion *c, ir_ref when)
     c->lost = ir_and(f, c->lost, ir_not(f, when));
 }
 
-replay_inversion inversion_none(walk *w)
+static void start_inversion(walk *w, replay_state *p, kept_rows *rows)
 {
+    (void)rows;
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0), no = ir_bool(t->f, false);
     replay_inversion c = {
@@ -74,7 +76,7 @@ replay_inversion inversion_none(walk *w)
         c.product[k] = t_f32(t, 0);
     for (uint32_t k = 0; k < N; k++)
         c.line[k] = t_f32(t, 0);
-    return c;
+    p->inversion = c;
 }
 
 static ir_ref is(walk *w, const replay_state *p, enum inversion_mode mode)
@@ -91,12 +93,10 @@ static void begin_here(walk *w, replay_state *p, ir_ref when)
     forget(w, c, when);
 }
 
-ir_ref inversion_fresh(walk *w, const replay_state *p)
+static ir_ref inversion_begins(walk *w, const replay_state *p)
 {
     return ir_and(w->t.f, walk_begins(w, &p->at), is(w, p, FORTH));
 }
-
-void inversion_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fresh); }
 
 /* ---- lines ---- */
 
@@ -385,7 +385,7 @@ static ir_ref schedule(walk *w, replay_state *p, const inversion_step *step, ir_
     return ir_not(f, over);
 }
 
-ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
+static ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
 {
     BL_ASSERT(kernel->motion->chains && !kernel->volumetric && !kernel->polarized && !field_any(kernel),
               "lines in a walk with motion %s", kernel->motion->name);
@@ -419,3 +419,18 @@ ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     p->at = next;
     return schedule(w, p, &step, onward.alive);
 }
+
+static ir_ref inversion_left(walk *w, const replay_state *p)
+{
+    (void)w;
+    return p->inversion.left;
+}
+
+const gradient_estimator attached_inversion = {
+    .state = state_inversion,
+    .start = start_inversion,
+    .begins = inversion_begins,
+    .begin = begin_here,
+    .vertex = inversion_vertex,
+    .left = inversion_left,
+};

@@ -35,13 +35,14 @@
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK, CHAIN_ON };
 
-/* Rows of chain_make_rows: those of the checkpoints, one for what comes after the chain. */
+/* Rows of make_rows: those of the checkpoints, one for what comes after the chain. */
 enum { BEHIND = CHECKPOINTS, ROWS };
 
 /* ---- state ---- */
 
-void state_chain(walk *w, loop_state *s, replay_chain *c)
+static void state_chain(walk *w, loop_state *s, replay_state *p)
 {
+    replay_chain *c = &p->chain;
     state_position(w, s, &c->from);
     state_throughput(w, s, &c->b);
     state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
@@ -53,7 +54,7 @@ void state_chain(walk *w, loop_state *s, replay_chain *c)
         state_color(s, &w->t, &c->light[k]);
 }
 
-replay_chain chain_none(walk *w)
+static replay_chain chain_none(walk *w)
 {
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0), no = ir_bool(t->f, false), zero = t_f32(t, 0);
@@ -89,12 +90,10 @@ static void begin_here(walk *w, replay_state *p, ir_ref when)
         checkpoints_clear(&w->t, &c->kept, when);
 }
 
-ir_ref chain_fresh(walk *w, const replay_state *p)
+static ir_ref chain_begins(walk *w, const replay_state *p)
 {
     return ir_and(w->t.f, walk_begins(w, &p->at), is(w, p, CHAIN_FORTH));
 }
-
-void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fresh); }
 
 /* ---- positions along the chain ---- */
 
@@ -104,7 +103,7 @@ static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b
     state_position(w, row, at), state_throughput(w, row, b), state_sums(row, &w->t, sums);
 }
 
-kept_rows chain_make_rows(walk *w)
+static kept_rows make_rows(walk *w)
 {
     if (w->walks_again)
         return (kept_rows){0};
@@ -114,6 +113,12 @@ kept_rows chain_make_rows(walk *w)
     loop_state row = {0};
     state_row(w, &row, &at, &b, &sums);
     return rows_make(w->t.f, &row, ROWS, w->packs_rows);
+}
+
+static void start_chain(walk *w, replay_state *p, kept_rows *rows)
+{
+    p->chain = chain_none(w);
+    *rows = make_rows(w);
 }
 
 /* Where `when`: position and throughput become those of row `number`; of the row BEHIND the sums, too. */
@@ -323,7 +328,7 @@ static void adjoint_way(walk *w, const replay_state *p, const walk_vertex *v, co
     arrivals_join(t, branch, &inside, arrived);
 }
 
-ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
+static ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
     BL_ASSERT(kernel->chains && (!kernel->volumetric || kernel->polarized || kernel->motion->moves_stretches),
               "chains in a walk with motion %s", kernel->motion->name);
@@ -404,3 +409,18 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
                   t_u32(t, BEHIND), &there);
     return schedule(w, p, &step, onward.alive, number);
 }
+
+static ir_ref chain_left(walk *w, const replay_state *p)
+{
+    (void)w;
+    return p->chain.left;
+}
+
+const gradient_estimator attached_replay = {
+    .state = state_chain,
+    .start = start_chain,
+    .begins = chain_begins,
+    .begin = begin_here,
+    .vertex = chain_vertex,
+    .left = chain_left,
+};

@@ -23,12 +23,6 @@
 
 enum { FRESH_STREAM = 2 }; /* image: 0, gradient: 1 */
 
-enum gradient_method replay_method(const walk *w)
-{
-    enum gradient_method method = w->plan->scene->method;
-    return w->pass == RENDER_GRADIENT && method != METHOD_TAPE ? method : METHOD_REPLAY;
-}
-
 /* Behind the turn's vertex, random numbers are the turn's own; up to it, they are the path's. */
 static void choose_numbers(walk *w, const replay_state *p)
 {
@@ -41,12 +35,22 @@ static void choose_numbers(walk *w, const replay_state *p)
     w->stream = ir_select(f, behind, t_u32(t, FRESH_STREAM), w->stream);
 }
 
-void radiative_begin(walk *w, replay_state *p, ir_ref fresh)
+static void state_turn(walk *w, loop_state *s, replay_state *p)
 {
-    if (replay_method(w) == METHOD_UNIT)
-        return;
+    state_position(w, s, &p->turn.from), state_throughput(w, s, &p->turn.b);
+}
+
+static void begin_turn(walk *w, replay_state *p, ir_ref fresh)
+{
     p->turn.from = position_select(w, fresh, p->at, p->turn.from);
     p->turn.b = throughput_select(w, fresh, &p->b, &p->turn.b);
+}
+
+static ir_ref turn_vertex(const walk *kernel, replay_state *p, film_value dL)
+{
+    walk own = *kernel;
+    choose_numbers(&own, p);
+    return replay_vertex(&own, p, dL);
 }
 
 /* METHOD_UNIT: the flight to the vertex, and what the medium emits on it. The radiance at the flight's end is
@@ -68,8 +72,9 @@ static void unit_flight(walk *w, replay_state *p, const walk_vertex *v, color dL
 
 /* METHOD_UNIT. The material is differentiated at the sampled direction only: light sampling would count the
  * same radiance again. */
-static ir_ref unit_vertex(walk *w, replay_state *p, film_value dL)
+static ir_ref unit_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
+    walk own = *kernel, *w = &own;
     tracer *t = &w->t;
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);
@@ -85,16 +90,6 @@ static ir_ref unit_vertex(walk *w, replay_state *p, film_value dL)
     passage next = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->at = walk_next(w, p->at, &v, next.alive);
     return next.alive;
-}
-
-ir_ref radiative_vertex(const walk *kernel, replay_state *p, film_value dL)
-{
-    BL_ASSERT(!kernel->motion->chains, "radiative backpropagation with motion %s", kernel->motion->name);
-    walk own = *kernel;
-    if (replay_method(&own) == METHOD_UNIT)
-        return unit_vertex(&own, p, dL);
-    choose_numbers(&own, p);
-    return replay_vertex(&own, p, dL);
 }
 
 static void finish_unit(walk *w, replay_state *p, ir_ref alive)
@@ -129,10 +124,16 @@ static void finish_turn(walk *w, replay_state *p, ir_ref alive)
     replay_new_path(w, p, over, ir_not(f, over));
 }
 
-void radiative_finish(walk *w, replay_state *p, ir_ref alive)
-{
-    if (replay_method(w) == METHOD_UNIT)
-        finish_unit(w, p, alive);
-    else
-        finish_turn(w, p, alive);
-}
+const gradient_estimator recursive_radiative = {
+    .state = state_turn,
+    .begins = replay_begins,
+    .begin = begin_turn,
+    .vertex = turn_vertex,
+    .finish = finish_turn,
+};
+
+const gradient_estimator unit_radiative = {
+    .begins = replay_begins,
+    .vertex = unit_vertex,
+    .finish = finish_unit,
+};

@@ -27,24 +27,30 @@
  *
  * L and M are two-float sums (walk/radiance_sums.c): subtracting the same terms in the same order leaves
  * almost nothing (docs/theory/replay_equality.md). One vertex is in replay_vertex.c; other orders and
- * estimators are in attached_replay.c and radiative_backpropagation.c, which share this loop. */
+ * estimators share this loop (gradient_estimator). */
 #include "render/integrator/kernels/replay.h"
 
 static bool teaches(const walk *w) { return w->pass == RENDER_GUIDE_LEARN; }
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT || teaches(w); }
 
-/* The phase is loop state. */
-static bool has_both_phases(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
-
-/* Chains, in either order. */
-static bool inverts(const walk *w) { return w->motion->chains && w->plan->scene->inverts; }
-static bool has_chains(const walk *w) { return w->chains && !inverts(w); }
+/* Of the tape only the separate kernels are here, which replay. */
+static const gradient_estimator *choose_estimator(const walk *w)
+{
+    enum gradient_method method = w->pass == RENDER_GRADIENT ? w->plan->scene->method : METHOD_REPLAY;
+    if (method == METHOD_RECURSIVE || method == METHOD_UNIT) {
+        BL_ASSERT(!w->chains, "radiative backpropagation with motion %s", w->motion->name);
+        return method == METHOD_UNIT ? &unit_radiative : &recursive_radiative;
+    }
+    if (w->motion->chains && w->plan->scene->inverts)
+        return &attached_inversion;
+    return w->chains ? &attached_replay : &detached_replay;
+}
 
 static void state_replay(walk *w, loop_state *s, replay_state *p)
 {
     ir_func *f = w->t.f;
     state_position(w, s, &p->at);
-    if (has_both_phases(w))
+    if (fused(w) && p->estimator != &unit_radiative) /* the phase is loop state */
         state_ref(s, &p->phase);
     else if (s->reads)
         p->phase = ir_bool(f, w->pass == RENDER_ADJOINT);
@@ -62,12 +68,8 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     if (replay_has_entries(w))
         state_entries(w, s, &p->others);
     state_film(w, s, &p->sum);
-    if (has_chains(w))
-        state_chain(w, s, &p->chain);
-    if (inverts(w))
-        state_inversion(w, s, &p->inversion);
-    if (replay_method(w) == METHOD_RECURSIVE)
-        state_position(w, s, &p->turn.from), state_throughput(w, s, &p->turn.b);
+    if (p->estimator->state)
+        p->estimator->state(w, s, p);
 }
 
 /* ---- between the two walks ---- */
@@ -76,9 +78,7 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    ir_ref left = has_chains(w) ? p->chain.left
-                  : inverts(w)  ? p->inversion.left
-                                : sums_residual(&w->t, &p->sums);
+    ir_ref left = p->estimator->left(w, p);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -245,16 +245,28 @@ static void finish_adjoint(walk *w, const lane *l, replay_state *p, film_value d
     start_drt_path(w, p, back, fresh);
 }
 
+static void finish_phase(walk *w, const lane *l, replay_state *p, film_value dL, ir_ref alive)
+{
+    if (p->estimator->finish)
+        p->estimator->finish(w, p, alive);
+    else if (fused(w))
+        finish_fused(w, p, dL, alive);
+    else if (w->pass == RENDER_REPLAY)
+        finish_replay(w, l, p, alive);
+    else
+        finish_adjoint(w, l, p, dL, alive);
+}
+
 /* ---- the kernels ---- */
 
-static replay_state start(walk *w, const lane *l)
+static replay_state start(walk *w, const lane *l, kept_rows *rows)
 {
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0);
     path_entries others = {0};
     if (replay_has_entries(w))
         entries_start(w, &others);
-    return (replay_state){
+    replay_state p = {
         .at = walk_before(w, l->first),
         .phase = ir_bool(t->f, false),
         .b = throughput_start(w),
@@ -265,66 +277,50 @@ static replay_state start(walk *w, const lane *l)
         .again = none,
         .others = others,
         .sum = film_none(w),
-        .chain = chain_none(w),
-        .inversion = inverts(w) ? inversion_none(w) : (replay_inversion){.mode = none},
         .turn = {walk_before(w, l->first), throughput_start(w)},
         .drt_path = drt_none(w),
+        .estimator = choose_estimator(w),
+        .lane = l,
+        .rows = rows,
     };
+    if (p.estimator->start)
+        p.estimator->start(w, &p, rows);
+    return p;
 }
 
 bl_result kernel_gradient(walk *w, ir_module *m)
 {
     ir_func *f = w->t.f;
     bool image = w->pass != RENDER_ADJOINT;
-    enum gradient_method method = replay_method(w);
     BL_ASSERT(fused(w) || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT, "a gradient in pass %d",
               (int)w->pass);
-    BL_ASSERT(method == METHOD_REPLAY || !w->chains, "method %d with motion %s", (int)method,
-              w->motion->name);
-    w->notes = method != METHOD_UNIT;
-    if (inverts(w)) /* Jacobians are by rays alone: parameters have no tangents. */
+    const gradient_estimator *estimator = choose_estimator(w);
+    w->notes = estimator != &unit_radiative;
+    if (estimator == &attached_inversion) /* Jacobians are by rays alone: parameters have no tangents. */
         m->buffers.data[BUFFER_VALUES].tangent = -1;
     lane l = kernel_lane(w, m);
     film_value dL = teaches(w) ? film_none(w) : replay_sample_adjoint(w, &l);
     if (!teaches(w))
         replay_skip_zero(w, &dL, &l);
-    replay_state p = start(w, &l);
-    kept_rows rows = has_chains(w) ? chain_make_rows(w) : (kept_rows){0};
+    kept_rows rows = {0};
+    replay_state p = start(w, &l, &rows);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     if (w->pass == RENDER_ADJOINT)
         p.at.sample = next_replayed(w, &l, p.at.sample);
-    p.lane = &l, p.rows = &rows;
     loop_state state = {0}, next = {0};
     state_replay(w, &state, &p);
     ir_ref loop = state_loop(f, &state);
     state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = has_chains(w) ? chain_fresh(w, &p)
-                   : inverts(w)  ? inversion_fresh(w, &p)
-                                 : walk_begins(w, &p.at);
+    ir_ref fresh = estimator->begins(w, &p);
     p.at = walk_start(w, fresh, p.at);
     polarized_ask(w, fresh, &p.at, dL, &p.b);
-    if (has_chains(w))
-        chain_begin(w, &p, fresh);
-    if (inverts(w))
-        inversion_begin(w, &p, fresh);
+    if (estimator->begin)
+        estimator->begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
-    if (method != METHOD_REPLAY)
-        radiative_begin(w, &p, fresh);
-    ir_ref alive = has_chains(w)             ? chain_vertex(w, &p, dL)
-                   : inverts(w)              ? inversion_vertex(w, &p, dL)
-                   : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
-                                             : replay_vertex(w, &p, dL);
-    if (method != METHOD_REPLAY)
-        radiative_finish(w, &p, alive);
-    else if (fused(w))
-        finish_fused(w, &p, dL, alive);
-    else if (w->pass == RENDER_REPLAY)
-        finish_replay(w, &l, &p, alive);
-    else
-        finish_adjoint(w, &l, &p, dL, alive);
+    finish_phase(w, &l, &p, dL, estimator->vertex(w, &p, dL));
     state_replay(w, &next, &p);
     state_endloop(f, loop, &state, &next);
     if (w->pass != RENDER_REPLAY)

@@ -1,36 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of path replay: replay.c (the loop of both walks), replay_vertex.c (one vertex in the order of
- * the path), attached_replay.c (vertices in the order of chains, where one needs the one after it),
- * attached_inversion.c (the same by Jacobians),
- * radiative_backpropagation.c (radiance estimated anew). What one vertex contributes, and its derivative, is
- * in path/adjoint.c. */
+ * The parts of path replay: replay.c (the loop of both walks), replay_vertex.c (one vertex, and what happens
+ * between vertices and samples), and estimators of the gradient, a file each. What one vertex contributes,
+ * and its derivative, is in path/adjoint.c. */
 #ifndef BL_RENDER_REPLAY_H
 #define BL_RENDER_REPLAY_H
 
 #include "render/integrator/kernels/kernels.h"
 #include "render/integrator/path/adjoint.h"
 
-/* ---- attached_replay.c ---- */
+/* An estimator of the gradient: in which order the loop of replay.c visits vertices, and where it takes the
+ * radiance from that arrives at one. */
+typedef struct gradient_estimator {
+    /* Loop state of the estimator's own: visits each field of it in replay_state. NULL: none. */
+    void (*state)(walk *w, loop_state *s, replay_state *p);
+    /* Before the loop: sets these fields, and makes arrays in *rows, in which a lane keeps positions. NULL:
+     * none.
+     */
+    void (*start)(walk *w, replay_state *p, kept_rows *rows);
+    /* bool: phase 0 or phase 1 of a path begins at the lane's position. */
+    ir_ref (*begins)(walk *w, const replay_state *p);
+    /* Where `fresh`, the result of begins: prepares for the path. NULL: nothing to do. */
+    void (*begin)(walk *w, replay_state *p, ir_ref fresh);
+    /* One vertex of either phase. Returns whether the phase goes on. */
+    ir_ref (*vertex)(const walk *kernel, replay_state *p, film_value dL);
+    /* Where not alive: what comes after the phase. NULL: phase 1 after phase 0, as the pass has them. */
+    void (*finish)(walk *w, replay_state *p, ir_ref alive);
+    /* bool, where finish is NULL, once phase 1 has ended: it has not taken away just what phase 0 had added.
+     */
+    ir_ref (*left)(walk *w, const replay_state *p);
+} gradient_estimator;
 
-void state_chain(walk *w, loop_state *s, replay_chain *c); /* loop state: visits each field */
-replay_chain chain_none(walk *w);
-kept_rows chain_make_rows(walk *w);
-ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: phase 0 or phase 1 of a path begins */
-void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
-/* One vertex of either phase. Returns whether the sample goes on. */
-ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL);
-
-/* ---- attached_inversion.c: the same with other derivatives, where render_scene.inverts ---- */
-
-void state_inversion(walk *w, loop_state *s, replay_inversion *c); /* loop state: visits each field */
-replay_inversion inversion_none(walk *w);
-ir_ref inversion_fresh(walk *w, const replay_state *p);
-void inversion_begin(walk *w, replay_state *p, ir_ref fresh);
-ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value dL);
+extern const gradient_estimator detached_replay;     /* replay_vertex.c */
+extern const gradient_estimator attached_replay;     /* attached_replay.c: where one vertex needs the next */
+extern const gradient_estimator attached_inversion;  /* attached_inversion.c: the same by Jacobians */
+extern const gradient_estimator recursive_radiative; /* radiative_backpropagation.c: METHOD_RECURSIVE */
+extern const gradient_estimator unit_radiative;      /* METHOD_UNIT */
 
 /* ---- replay_vertex.c ---- */
 
-/* One vertex of either phase. Returns whether the path goes on. */
+/* detached_replay.vertex: one vertex of either phase. Returns whether the path goes on. */
 ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value dL);
 /* A copy of the kernel's walk for one vertex, with what is known of the path. */
 walk replay_walk(const walk *w, const replay_state *p);
@@ -41,6 +49,8 @@ void replay_carry_entries(walk *w, replay_state *p, const walk_vertex *v, const 
                           const passage *onward);
 /* Takes throughput and entries past the flight up to the vertex. */
 void replay_fly(walk *w, replay_state *p, const walk_vertex *v);
+/* gradient_estimator.begins in the order of the path: the lane is at the camera. */
+ir_ref replay_begins(walk *w, const replay_state *p);
 /* bool: what the path has found is finite. */
 ir_ref replay_finite(walk *w, const replay_state *p);
 /* Where `finite`: it joins the image. */
@@ -72,12 +82,5 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 /* In phase 1, once the vertex's own light has left L: tells the guide of directions what its sample brings.
  */
 void replay_teach(walk *w, const replay_state *p, const walk_vertex *v);
-
-/* ---- radiative_backpropagation.c ---- */
-
-enum gradient_method replay_method(const walk *w); /* of the scene in the fused kernel, else METHOD_REPLAY */
-void radiative_begin(walk *w, replay_state *p, ir_ref fresh); /* before a vertex; fresh: a path's first */
-ir_ref radiative_vertex(const walk *kernel, replay_state *p, film_value dL);
-void radiative_finish(walk *w, replay_state *p, ir_ref alive);
 
 #endif

@@ -230,3 +230,13 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
         drt_passed(w, &p->drt_path);
     return alive;
 }
+
+ir_ref replay_begins(walk *w, const replay_state *p) { return walk_begins(w, &p->at); }
+
+static ir_ref sums_left(walk *w, const replay_state *p) { return sums_residual(&w->t, &p->sums); }
+
+const gradient_estimator detached_replay = {
+    .begins = replay_begins,
+    .vertex = replay_vertex,
+    .left = sums_left,
+};

@@ -57,7 +57,8 @@ typedef struct replay_state {
     replay_inversion inversion; /* in the place of most of it where render_scene.inverts */
     replay_turn turn;           /* where METHOD_RECURSIVE */
     drt_path drt_path; /* where drt_any; phase is then false, so its light is added to sums that are empty */
-    /* The next three are not in the state of the loop. */
+    /* The next four are not in the state of the loop. */
+    const struct gradient_estimator *estimator; /* kernels/replay.h; NULL where the kernel has no choice */
     const lane *lane;
     const kept_rows *rows;
     film_value sum; /* sum of the radiance of all samples: the image of this stream */
