@@ -149,89 +149,143 @@ static ir_ref ends_early(walk *w, const walk_vertex *v, ir_ref depth)
     return w->volumetric ? ir_and(f, last, ir_not(f, v->through)) : last; /* which keeps the depth */
 }
 
+/* The parts of walk_visit, in its order. They change v. */
+
+static bool has_lights(const walk *w) { return w->plan->scene->emitters.count > 0; }
+
+/* What the ray meets: a surface, a collision on the way to it, light. */
+static void meet(walk *w, walk_vertex *v, walk_position *at)
+{
+    ir_func *f = w->t.f;
+    walk_position reaching = *at;
+    if (w->media)
+        reaching.tmax = flight_reach(w, at);
+    v->si = w->bends ? eikonal_intersect(w, at, v) : walk_meet(w, reaching, &v->met);
+    w->motion->met(w, v, at);
+    if (w->media)
+        v->flight = flight_start(w, at, v->si.t);
+    if (has_lights(w))
+        light_find_emission(w, v, *at);
+    if (w->bends && has_lights(w)) /* a curve without an end finds nothing */
+        v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_not(f, v->curve.bends)));
+}
+
+/* bool: the path may go on behind the vertex, by what it met and by its depth. *scatters: something is there
+ * to scatter at, whatever the depth. */
+static ir_ref may_go_on(walk *w, const walk_vertex *v, ir_ref depth, ir_ref *scatters)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const int32_t most = walk_longest(w);
+    *scatters = w->media ? ir_or(f, v->si.valid, v->flight.collides) : v->si.valid;
+    if (most < 0)
+        return *scatters;
+    return ir_and(f, *scatters, ir_lt(f, ir_add(f, depth, t_u32(t, 1)), t_u32(t, (uint32_t)most)));
+}
+
+/* Where the path scatters, and what does it there: a material, or a medium's phase function. */
+static void stand(walk *w, walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    v->bsdf_class = t_word(t, v->si.shape, SHAPE_BSDF_CLASS),
+    v->bsdf_record = t_word(t, v->si.shape, SHAPE_BSDF_RECORD);
+    if (w->volumetric)
+        v->collision_z = t_f32(t, 0);
+    if (w->media)
+        walk_take_collision(w, v, *at);
+    w->motion->stands(w, v, at);
+    v->frame = walk_frame(w, v, &v->si);
+    v->wi = frame_to_local(t, v->frame, v3_neg(t, at->d));
+}
+
+/* Chooses a light and a point of it, toward which the material is evaluated. Returns the density, 0 without.
+ */
+static ir_ref aim_at_light(walk *w, walk_vertex *v, const random4 *r)
+{
+    tracer *t = &w->t;
+    vec3 d = v->si.ns;
+    ir_ref pdf = t_f32(t, 0);
+    if (w->next_event && has_lights(w))
+        light_choose(w, v, r, ir_and(t->f, v->goes_on, walk_has_smooth_lobe(w, v->bsdf_class)), &d, &pdf);
+    v->light_d = d;
+    v->to_light = frame_to_local(t, v->frame, d);
+    return pdf;
+}
+
+/* Where `scatters`: chooses the direction that goes on. Also evaluates the density toward the light. */
+static void scatter(walk *w, walk_vertex *v, const walk_position *at, ir_ref scatters, const random4 *r)
+{
+    v->share = w->media ? v->flight.share : at->share;
+    if (w->disperses) /* a scene with fields, whose march takes this number, has no wavelengths */
+        v->hero = dispersion_hero(w, v->share, r->u[3]);
+    if (!w->volumetric) /* else there may be a null lobe, which goes on at the last segment, too */
+        scatters = v->goes_on;
+    if (guide_any(w))
+        walk_sample_guided(w, v, scatters, r, &v->to_light_pdf);
+    else
+        walk_sample_bsdf(w, v, scatters, r->u[0], r->u[1], r->u[2], &v->to_light_pdf);
+}
+
+/* Whether the light that was aimed at is visible, and its weight. No ray is traced to a light that is seen
+ * from its dark side, or to which the material scatters nothing. */
+static void weigh_light(walk *w, walk_vertex *v, const walk_position *at, ir_ref pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    v->light_weight = zero, v->light_visible = ir_bool(f, false);
+    if (!w->next_event || !has_lights(w))
+        return;
+    ir_ref wanted =
+        ir_and(f, v->goes_on,
+               ir_and(f, ir_gt(f, pdf, zero), ir_and(f, ir_gt(f, v->to_light_pdf, zero), v->light.facing)));
+    if (w->media)
+        wanted = ir_and(f, wanted, v->samples_light);
+    if (w->bends)
+        wanted =
+            ir_and(f, wanted, ir_not(f, eikonal_bends(w, medium_behind(w, &v->si, v->light_d, at->medium))));
+    v->light_visible = v->light.there = light_visible(w, v, at, wanted);
+    v->light_weight = ir_select(f, v->light.there, light_weight(w, v, pdf, v->to_light_pdf), zero);
+}
+
+/* The ray that goes on, the medium that it is in, and what it may do there. */
+static void leave(walk *w, walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    v->next_d = v3_normalize(t, frame_to_world(t, v->frame, v->wo));
+    v->next_o = ray_offset(t, v->si.p, v->si.ng, v->next_d);
+    if (w->volumetric)
+        go_through(w, v, *at);
+    else if (w->bends)
+        v->medium = medium_behind(w, &v->si, v->next_d, at->medium);
+    if (w->bends)
+        v->bends_on = eikonal_bends(w, v->medium);
+    v->ends = ends_early(w, v, at->depth);
+    w->motion->look_ahead(w, v, at);
+}
+
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const render_scene *s = w->plan->scene;
     BL_ASSERT(w->motion && w->fn.bsdf_sample, "the walk has not begun");
     if (walk_prints(w))
         w->printing = at.sample;
-    if (s->hide_emitters && s->emitters.count > 0)
+    if (w->plan->scene->hide_emitters && has_lights(w))
         at = walk_skip_lights(w, at);
     walk_vertex v = {0};
-    walk_position reaching = at;
-    if (w->media)
-        reaching.tmax = flight_reach(w, &at);
-    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_meet(w, reaching, &v.met);
-    w->motion->met(w, &v, &at);
-    if (w->media)
-        v.flight = flight_start(w, &at, v.si.t);
-    bool lights = s->emitters.count > 0;
-    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
-    if (lights)
-        light_find_emission(w, &v, at);
-    if (w->bends && lights) /* a curve without an end finds nothing */
-        v.hit.there = ir_and(f, v.hit.there, ir_or(f, v.si.valid, ir_not(f, v.curve.bends)));
-    v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
-    ir_ref scatters = v.goes_on;
-    int32_t most = walk_longest(w);
-    if (most >= 0)
-        v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)most)));
-    v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS),
-    v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
-    if (w->volumetric)
-        v.collision_z = t_f32(t, 0);
-    if (w->media)
-        walk_take_collision(w, &v, at);
-    w->motion->stands(w, &v, &at);
-    v.frame = walk_frame(w, &v, &v.si);
-    v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
+    ir_ref scatters;
+    meet(w, &v, &at);
+    v.goes_on = may_go_on(w, &v, at.depth, &scatters);
+    stand(w, &v, &at);
     ir_ref block = ir_mul(f, walk_order(w, &at), t_u32(t, 2));
-    random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
+    random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, t_u32(t, 1)), SAMPLER_ONE_TWO_ONE);
     random4 r2 = walk_numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
     v.u_roulette = r1.u[3], v.u_march = r2.u[3];
-    vec3 d = v.si.ns;
-    ir_ref light_pdf = zero, bsdf_pdf;
-    if (w->next_event && lights)
-        light_choose(w, &v, &r1, ir_and(f, v.goes_on, walk_has_smooth_lobe(w, v.bsdf_class)), &d, &light_pdf);
-    v.light_d = d;
-    v.to_light = frame_to_local(t, v.frame, d);
-    v.share = w->media ? v.flight.share : at.share;
-    if (w->disperses) /* a scene with fields, whose march takes this number, has no wavelengths */
-        v.hero = dispersion_hero(w, v.share, r2.u[3]);
-    if (!w->volumetric) /* else there may be a null lobe, which goes on at the last segment, too */
-        scatters = v.goes_on;
-    if (guide_any(w))
-        walk_sample_guided(w, &v, scatters, &r2, &bsdf_pdf);
-    else
-        walk_sample_bsdf(w, &v, scatters, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
-    v.light_weight = zero, v.to_light_pdf = bsdf_pdf;
-    if (w->next_event && lights) {
-        /* No ray is traced to a light that is seen from its dark side, or to which the material scatters
-         * nothing. */
-        ir_ref wanted =
-            ir_and(f, v.goes_on,
-                   ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
-        if (w->media)
-            wanted = ir_and(f, wanted, v.samples_light);
-        if (w->bends)
-            wanted = ir_and(f, wanted, ir_not(f, eikonal_bends(w, medium_behind(w, &v.si, d, at.medium))));
-        visible = light_visible(w, &v, &at, wanted);
-        v.light.there = visible;
-        v.light_weight = ir_select(f, visible, light_weight(w, &v, light_pdf, bsdf_pdf), zero);
-    }
-    v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
-    v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
-    v.light_visible = visible;
-    if (w->volumetric)
-        go_through(w, &v, at);
-    else if (w->bends)
-        v.medium = medium_behind(w, &v.si, v.next_d, at.medium);
-    if (w->bends)
-        v.bends_on = eikonal_bends(w, v.medium);
-    v.ends = ends_early(w, &v, at.depth);
-    w->motion->look_ahead(w, &v, &at);
-    v.decisions = mix_decisions(w, &v, visible);
+    ir_ref light_pdf = aim_at_light(w, &v, &r1);
+    scatter(w, &v, &at, scatters, &r2);
+    weigh_light(w, &v, &at, light_pdf);
+    leave(w, &v, &at);
+    v.decisions = mix_decisions(w, &v, v.light_visible);
     return v;
 }
