@@ -10,8 +10,9 @@ import tempfile
 from gpu_check_run import ROOT, Failure
 
 # of the tests, first those that say whether the device computes what we think it does
-FIRST_TESTS = ["unit_gpu_basic", "unit_spv_device", "unit_ad_device", "gradient_determinism", "unit_fit_kernels",
-               "image_device_equals_interpreter", "image_analytic", "api_threads", "api_vulkan_device"]
+FIRST_TESTS = ["unit_gpu_basic", "unit_spv_device", "unit_spv_device_ops", "unit_spv_device_traces",
+               "unit_ad_device", "gradient_determinism", "unit_fit_kernels", "image_device_equals_interpreter",
+               "image_analytic", "api_threads", "api_vulkan_device"]
 LEFT_OUT = re.compile(r"^package_|^samples_validation$|^conformance_")  # a compiler; layers; the step conformance
 
 

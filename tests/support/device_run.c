@@ -74,6 +74,24 @@ void run_memory_free(run_memory *memory)
     *memory = (run_memory){0};
 }
 
+void run_memory_compare(const char *what, const run_memory *got, const run_memory *expected)
+{
+    for (uint32_t b = 0; b < got->buffer_count; b++)
+        for (uint32_t i = 0; i < got->counts[b]; i++)
+            if (got->words[b][i] != expected->words[b][i])
+                fail_msg("%s: buffer %u, word %u: device 0x%08x, interpreter 0x%08x", what, b, i,
+                         got->words[b][i], expected->words[b][i]);
+}
+
+void finish_kernel(ir_module *m, ir_func *f)
+{
+    bl_error err = {0};
+    ir_return(f, NULL, 0);
+    m->entry = f;
+    if (ir_finish(m, &err) != BL_OK || ir_verify(m, &err) != BL_OK)
+        fail_msg("%s", err.text);
+}
+
 /* ---- generating ---- */
 
 static void print_disassembly(spv_context context, const spv_code *code)

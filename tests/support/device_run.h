@@ -47,8 +47,13 @@ run_memory run_memory_create(const uint32_t *counts, uint32_t buffer_count); /* 
 run_memory run_memory_copy(const run_memory *from);
 void run_memory_free(run_memory *memory);
 
+/* Fails the running test where a word of a buffer differs: `expected` is the interpreter's. */
+void run_memory_compare(const char *what, const run_memory *got, const run_memory *expected);
+
 /* ---- running ---- */
 
+/* Ends f, the module's entry, and checks the module. */
+void finish_kernel(ir_module *m, ir_func *f);
 /* Generates and validates; the caller frees. */
 spv_code checked_spirv(const ir_module *m, const spv_options *options);
 /* invocations: 1, or a multiple of 64, because every lane of a workgroup runs. The memory is read and written

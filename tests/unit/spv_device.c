@@ -1,9 +1,8 @@
 /* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The back ends against the interpreter, on the device that BL_DEVICE names: the same lowered module
- * runs in both on the same memory, and the memory must then be equal, bit for bit: every row of ops.def for
- * every type, control flow, calls, local arrays, atomics, uniforms, and random traces. Left out is what
- * SPIR-V leaves open: denormals, integer division by zero, conversions out of range, payloads of NaNs. */
+ * runs in both on the same memory, and the memory must then be equal, bit for bit: control flow, calls, local
+ * arrays, atomics, uniforms. spv_device_ops.c has every op, spv_device_traces.c random traces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,25 +11,13 @@
 #include <cmocka.h>
 
 #include "spirv_gen/opt/opt.h"
-#include "spirv_gen/spv/module.h"
 #include "support/device_run.h"
-#include "support/device_safe.h"
 #include "support/random_trace.h"
-#include "support/todays_share.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static device_run device; /* one for all tests of this program */
-
-static void finish(ir_module *m, ir_func *f)
-{
-    bl_error err = {0};
-    ir_return(f, NULL, 0);
-    m->entry = f;
-    if (ir_finish(m, &err) != BL_OK || ir_verify(m, &err) != BL_OK)
-        fail_msg("%s", err.text);
-}
 
 /* Buffers 0 input and 1 output, both of one word per invocation and more. */
 enum { LANES = 256, INPUT_WORDS = 4 * LANES };
@@ -53,15 +40,6 @@ static ir_module *calling_module(void)
     return m;
 }
 
-static void compare_words(const char *what, const run_memory *got, const run_memory *expected)
-{
-    for (uint32_t b = 0; b < got->buffer_count; b++)
-        for (uint32_t i = 0; i < got->counts[b]; i++)
-            if (got->words[b][i] != expected->words[b][i])
-                fail_msg("%s: buffer %u, word %u: device 0x%08x, interpreter 0x%08x", what, b, i,
-                         got->words[b][i], expected->words[b][i]);
-}
-
 /* Runs a finished kernel_module on random input in both; destroys it. */
 static void check(const char *what, ir_module *traced)
 {
@@ -76,7 +54,7 @@ static void check(const char *what, ir_module *traced)
     expected = run_memory_copy(&memory);
     device_run_kernel(&device, m, &memory, LANES);
     interpret_kernel(m, &expected, LANES);
-    compare_words(what, &memory, &expected);
+    run_memory_compare(what, &memory, &expected);
     run_memory_free(&memory);
     run_memory_free(&expected);
     ir_module_destroy(m);
@@ -90,183 +68,6 @@ static ir_ref input(ir_func *f, uint32_t offset)
 static void output(ir_func *f, uint32_t k, ir_ref value)
 {
     ir_store(f, 1, ir_add(f, ir_mul(f, ir_global_id(f), ir_u32(f, 4)), ir_u32(f, k)), value);
-}
-
-/* ---- every row of ops.def, for every type it has ---- */
-
-enum { SPECIALS = 16, RANDOM_ROWS = 4096, OP_LANES = SPECIALS * SPECIALS * SPECIALS + RANDOM_ROWS };
-
-static const uint32_t special_words[SPECIALS] = {
-    0,           1,           ~0u,  0x80000000u, 0x7fffffffu, 31, 32, 33,
-    0x55555555u, 0xfffffffeu, 1000, 0x00ffffffu, 0x01000001u, 2,  7,  0xff7fffffu};
-static const uint32_t special_reals[SPECIALS] = {
-    0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u,
-    0x7f800000u, 0xff800000u, 0x7fc00000u, 0x00800000u, /* 0 1 inf nan min */
-    0x7f7fffffu, 0xff7fffffu, 0x3f000000u, 0x40490fdbu,
-    0x4e6e6b28u, 0xc0200000u, 0x3effffffu, 0x42b17218u /* max .5 pi 1e9 .. */
-};
-
-static bool is_denormal(uint32_t word) { return (word & 0x7fffffffu) && (word & 0x7fffffffu) < 0x00800000u; }
-
-/* A random word: for reals half of them moderate numbers, the others any finite ones. */
-static uint32_t random_operand(uint64_t *seed, ir_type type)
-{
-    uint32_t word = (uint32_t)random_bits(seed);
-    if (type != IR_F32)
-        return random_below(seed, 3) ? word : word & 255u;
-    if (random_below(seed, 2))
-        word = (word & 0x807fffffu) | (120u + random_below(seed, 15)) << 23;
-    return is_denormal(word) ? 0 : word;
-}
-
-/* Operand k of lane i, within what is defined for the op. */
-static uint32_t operand_word(ir_op op, ir_type type, uint32_t k, uint32_t i, uint64_t *seed)
-{
-    static const uint32_t stride[3] = {1, SPECIALS, SPECIALS * SPECIALS};
-    bool special = i < SPECIALS * SPECIALS * SPECIALS;
-    uint32_t which = i / stride[k] % SPECIALS;
-    uint32_t word = !special         ? random_operand(seed, type)
-                    : type == IR_F32 ? special_reals[which]
-                                     : special_words[which];
-    uint32_t exponent = word >> 23 & 255u;
-    if ((op == IR_DIV || op == IR_MOD) && k == 1 && type != IR_F32)
-        return type == IR_I32 ? (word & 0x7fffffffu) | 1u : word | 1u;
-    if (op == IR_MOD &&
-        type == IR_I32) /* the sign of a remainder of negative numbers differs between devices */
-        return word & 0x7fffffffu;
-    if (op == IR_TO_U32 && type == IR_F32)
-        return exponent > 157 ? 0x3fc00000u : word & 0x7fffffffu;
-    if (op == IR_TO_I32 && type == IR_F32)
-        return exponent > 156 ? 0xbfc00000u : word;
-    return word;
-}
-
-static ir_ref typed_operand(ir_func *f, ir_type type, uint32_t buffer)
-{
-    if (type == IR_BOOL)
-        return ir_ne(f, ir_and(f, ir_load(f, IR_U32, buffer, ir_global_id(f)), ir_u32(f, 1)), ir_u32(f, 0));
-    return ir_load(f, type, buffer, ir_global_id(f));
-}
-
-static void operand_types(ir_op op, ir_type type, ir_type operands[3])
-{
-    operands[0] = op == IR_SELECT ? IR_BOOL : type;
-    operands[1] = ir_op_table[op].rule == IR_RULE_SHIFT ? IR_U32 : type;
-    operands[2] = type;
-}
-
-static ir_module *op_module(ir_op op, ir_type type, ir_type *result_type)
-{
-    ir_module *m = ir_module_create(), *lowered;
-    ir_func *f;
-    ir_ref operands[3] = {{0}}, result;
-    ir_type types[3];
-    for (uint32_t k = 0; k < 3; k++)
-        ir_buffer_add(m, "operand", true, -1);
-    ir_buffer_add(m, "result", false, -1);
-    f = ir_func_create(m, "main");
-    operand_types(op, type, types);
-    for (uint32_t k = 0; k < ir_op_table[op].arity; k++)
-        operands[k] = typed_operand(f, types[k], k);
-    result = ir_value_op(f, op, operands[0], operands[1], operands[2]);
-    *result_type = ir_type_of(f, result);
-    ir_store(f, 3, ir_global_id(f), *result_type == IR_BOOL ? ir_to_u32(f, result) : result);
-    finish(m, f);
-    lowered = opt_math(m);
-    ir_module_destroy(m);
-    return lowered;
-}
-
-/* What a device that does not round is left with: quotients by numbers whose reciprocals are no normal
- * numbers, roots of tiny ones (spirv_gen/spv/rounded.c). */
-static bool is_left_to_device(ir_op op, ir_type type, const run_memory *got, const run_memory *expected,
-                              uint32_t lane)
-{
-    const uint32_t least = 27, most = 253; /* exponents of 2^-100 and 2^126 */
-    uint32_t a = got->words[0][lane] >> 23, b = got->words[1][lane] >> 23 & 255u;
-    uint32_t quotient = expected->words[3][lane] >> 23 & 255u;
-    if (type != IR_F32 || (gpu_device_info(device.device)->rounds && !device.rounding))
-        return false;
-    if (op == IR_SQRT)
-        return a < least || a >= 227; /* 2^100, and negative ones */
-    a &= 255u;
-    return (op == IR_DIV && (b >= most || quotient < least || a < least)) ||
-           (op == IR_ATAN2 && (a >= most || b >= most || a < least || b < least));
-}
-
-/* As both CPU drivers do it, so that corrections by it leave an ulp, of which atan2 makes more. */
-enum { MOST_OFF = 4 };
-static bool fma_rounds_twice(void)
-{
-    gpu_kind kind = gpu_device_info(device.device)->kind;
-    return kind == GPU_LAVAPIPE || kind == GPU_SWIFTSHADER;
-}
-
-static void compare_op(ir_op op, ir_type type, ir_type result_type, const run_memory *got,
-                       const run_memory *expected)
-{
-    for (uint32_t i = 0; i < OP_LANES; i++) {
-        uint32_t a = got->words[3][i], b = expected->words[3][i];
-        bool nan = (a & b & 0x7f800000u) == 0x7f800000u && (a & 0x7fffffu) && (b & 0x7fffffu);
-        if (a == b || (nan && (result_type == IR_F32 || op == IR_BITS_TO_U32)))
-            continue;
-        if ((result_type == IR_F32 && is_denormal(b)) || is_left_to_device(op, type, got, expected, i))
-            continue;
-        if (result_type == IR_F32 && device.rounding == SPV_ROUNDING_FUSED && fma_rounds_twice() &&
-            ulp_distance(a, b) <= MOST_OFF)
-            continue;
-        fail_msg("%s of %s: (0x%08x, 0x%08x, 0x%08x) gives 0x%08x, expected 0x%08x", ir_op_table[op].name,
-                 ir_type_names[type], got->words[0][i], got->words[1][i], got->words[2][i], a, b);
-    }
-}
-
-static void check_op(ir_op op, ir_type type)
-{
-    const uint32_t counts[4] = {OP_LANES, OP_LANES, OP_LANES, OP_LANES};
-    run_memory memory = run_memory_create(counts, 4), expected;
-    uint64_t seed = (uint64_t)op * 8 + type;
-    ir_type result_type, types[3];
-    ir_module *m = op_module(op, type, &result_type);
-    operand_types(op, type, types);
-    for (uint32_t i = 0; i < OP_LANES; i++)
-        for (uint32_t k = 0; k < 3; k++)
-            memory.words[k][i] = operand_word(op, types[k], k, i, &seed);
-    expected = run_memory_copy(&memory);
-    device_run_kernel(&device, m, &memory, OP_LANES);
-    interpret_kernel(m, &expected, OP_LANES);
-    compare_op(op, type, result_type, &memory, &expected);
-    run_memory_free(&memory);
-    run_memory_free(&expected);
-    ir_module_destroy(m);
-}
-
-static void every_row_equals_the_interpreter(void **state)
-{
-    (void)state;
-    for (int op = 1; op < IR_OP_COUNT; op++)
-        for (int type = IR_BOOL; ir_op_table[op].arity && type < IR_TYPE_COUNT; type++)
-            if (spv_opcode_of((ir_op)op, (ir_type)type).form != SPV_FORM_NONE)
-                check_op((ir_op)op, (ir_type)type);
-}
-
-/* The corrections for devices that do not round: exact on these, without harm on others. */
-static void corrected_rows_equal_the_interpreter(void **state)
-{
-    (void)state;
-    static const spv_rounding ways[] = {SPV_ROUNDING_FUSED, SPV_ROUNDING_WORDS};
-    for (int k = 0; k < 2; k++) {
-        device.rounding = ways[k];
-        check_op(IR_DIV, IR_F32);
-        check_op(IR_SQRT, IR_F32);
-        check_op(IR_ATAN2, IR_F32);
-    }
-}
-
-static int correct_no_longer(void **state)
-{
-    (void)state;
-    device.rounding = SPV_ROUNDING_OWN;
-    return 0;
 }
 
 /* ---- if ---- */
@@ -302,7 +103,7 @@ static void branches(void **state)
     ir_endif(f);
     b = ir_to_u32(f, ir_lt(f, a, x));
     output(f, 3, b);
-    finish(m, f);
+    finish_kernel(m, f);
     check("branches", m);
 }
 
@@ -318,7 +119,7 @@ static void neighbours_of_a_wrapped_base(void **state)
     ir_ref second = ir_load(f, IR_U32, 0, ir_add(f, base, ir_u32(f, 41)));
     output(f, 0, first);
     output(f, 1, second);
-    finish(m, f);
+    finish_kernel(m, f);
     check("a wrapped base", m);
 }
 
@@ -337,7 +138,7 @@ static void loop_states_rotate(void **state)
     ir_endloop(f, loop, (ir_ref[]){s[1], s[2], s[0], ir_add(f, s[3], ir_u32(f, 1))}, 4);
     for (uint32_t k = 0; k < 4; k++)
         output(f, k, s[k]);
-    finish(m, f);
+    finish_kernel(m, f);
     check("rotating states", m);
 }
 
@@ -361,7 +162,7 @@ static void lanes_leave_in_different_trips(void **state)
     ir_endloop(f, outer_loop, (ir_ref[]){ir_add(f, outer[0], one), ir_add(f, inner[1], inner[0])}, 2);
     output(f, 0, outer[0]);
     output(f, 1, outer[1]);
-    finish(m, f);
+    finish_kernel(m, f);
     check("lanes in different trips", m);
 }
 
@@ -398,7 +199,7 @@ static void loops_nest(void **state)
                2);
     output(f, 0, outer[0]);
     output(f, 1, outer[1]);
-    finish(m, f);
+    finish_kernel(m, f);
     check("nested loops", m);
 }
 
@@ -421,7 +222,7 @@ static void idle_states(void **state)
     ir_while(f, ir_bool(f, false));
     output(f, 3, x);
     ir_endloop(f, loop, s, 0);
-    finish(m, f);
+    finish_kernel(m, f);
     check("idle states", m);
 }
 
@@ -502,7 +303,7 @@ static void calls_dispatch(void **state)
     ir_call(f, ir_mod(f, x, ir_u32(f, 4)), (ir_func *const[]){t[1], t[0], t[1], t[0]}, 4, (ir_ref[]){x, y}, 2,
             r); /* repeated ones */
     output(f, 3, r[0]);
-    finish(m, f);
+    finish_kernel(m, f);
     check("calls", m);
 }
 
@@ -533,7 +334,7 @@ static void states_are_read_right_behind_the_loop(void **state)
     ir_store(f, 1, at, sum);
     ir_call(f, ir_mod(f, ir_global_id(f), ir_u32(f, 2)), (ir_func *const[]){last, last}, 2, &limit, 1, r);
     output(f, 1, r[0]);
-    finish(m, f);
+    finish_kernel(m, f);
     check("states behind a loop", m);
 }
 
@@ -558,7 +359,7 @@ static void calls_in_control_flow(void **state)
     ir_endloop(f, loop, (ir_ref[]){s[1], chosen, ir_add(f, s[2], ir_u32(f, 1))}, 3);
     output(f, 0, s[0]);
     output(f, 1, s[1]);
-    finish(m, f);
+    finish_kernel(m, f);
     check("calls in control flow", m);
 }
 
@@ -608,7 +409,7 @@ static void local_arrays(void **state)
     output(f, 1, ir_to_u32(f, ir_lload(f, flags, at)));
     output(f, 2, ir_lload(f, reals, at));
     output(f, 3, ir_lload(f, ints, at));
-    finish(m, f);
+    finish_kernel(m, f);
     check("local arrays", m);
 }
 
@@ -632,7 +433,7 @@ static void lanes_park_apart(void **state)
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], one), ir_xor(f, ir_add(f, r, y), s[1])}, 2);
     output(f, 0, s[1]);
     output(f, 1, ir_mul(f, x, y));
-    finish(m, f);
+    finish_kernel(m, f);
     parks = opt_park_to(m, &(opt_goal){32, 0}, 1, 1);
     assert_non_null(parks);
     uint32_t arrays = 0, largest = 0;
@@ -663,7 +464,7 @@ static void uniforms_of_every_type(void **state)
     ir_else(f);
     ir_endif(f);
     output(f, 3, ir_add(f, ir_uniform(f, IR_U32, 7), ir_u32(f, 1)));
-    finish(m, f);
+    finish_kernel(m, f);
     check("uniforms", m);
 }
 
@@ -681,7 +482,7 @@ static void invocations_are_numbered_over_rows(void **state)
     ir_atomic_add(f, 0, ir_global_id(f), ir_add(f, ir_global_id(f), ir_u32(f, 1)));
     ir_else(f);
     ir_endif(f);
-    finish(m, f);
+    finish_kernel(m, f);
     device_run_kernel(&device, m, &memory, count);
     for (uint32_t i = 0; i < count; i++)
         if (memory.words[0][i] != i + 1)
@@ -707,7 +508,7 @@ static run_memory run_atomics(ir_module *m, ir_func *f)
 {
     const uint32_t counts[2] = {COUNTERS, ATOMIC_LANES};
     run_memory memory = run_memory_create(counts, 2);
-    finish(m, f);
+    finish_kernel(m, f);
     device_run_kernel(&device, m, &memory, ATOMIC_LANES);
     ir_module_destroy(m);
     return memory;
@@ -763,7 +564,7 @@ static void float_atomics_where_there_are_any(void **state)
     (void)state;
     ir_store(f, 1, ir_global_id(f), ir_atomic_add(f, 0, at, ir_f32(f, 3.0f)));
     if (!gpu_device_info(device.device)->float_atomics) {
-        finish(m, f);
+        finish_kernel(m, f);
         ir_module_destroy(m);
         print_message("the device has no float atomics\n");
         return;
@@ -772,101 +573,6 @@ static void float_atomics_where_there_are_any(void **state)
     for (uint32_t k = 0; k < COUNTERS; k++)
         assert_int_equal(memory.words[0][k], 0x45400000u);
     run_memory_free(&memory);
-}
-
-/* ---- random traces, after the whole pipeline ---- */
-
-/* Of a module of doubles: buffers that keep what a float lacks. The last one holds sums of floats. */
-static bool is_paired(uint64_t seed, uint32_t buffer) { return buffer < 3 && (seed >> buffer & 1); }
-
-static ir_module *random_module(uint64_t seed, bool doubles)
-{
-    random_trace_options options = {.no_fold = seed % 3 == 1, .no_merge = seed % 5 == 1, .size = 40};
-    ir_module *m = random_trace(seed, options), *lowered = NULL, *safe;
-    m->doubles = doubles;
-    for (uint32_t b = 0; doubles && b < m->buffers.count; b++)
-        m->buffers.data[b].paired = is_paired(seed, b);
-    bl_error err = {0};
-    if (opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
-        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-    safe = device_safe(lowered);
-    ir_module *parks = seed % 3 ? opt_park_to(safe, &(opt_goal){32, 0}, 1, 2) : NULL;
-    if (parks)
-        ir_module_destroy(safe), safe = parks;
-    if (ir_finish(safe, &err) != BL_OK)
-        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-    ir_module_destroy(lowered);
-    ir_module_destroy(m);
-    return safe;
-}
-
-static void compare_random_trace(uint64_t seed, bool doubles)
-{
-    uint32_t counts[RANDOM_TRACE_BUFFERS];
-    for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
-        counts[i] = RANDOM_TRACE_WORDS * (doubles && is_paired(seed, i) ? 2 : 1);
-    ir_module *m = random_module(seed, doubles);
-    run_memory memory = run_memory_create(counts, RANDOM_TRACE_BUFFERS), expected;
-    char what[64];
-    for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
-        random_trace_fill(seed * 8 + i, memory.words[i], counts[i]);
-    random_trace_fill(seed * 8 + 7, memory.uniforms, RANDOM_TRACE_UNIFORMS);
-    device_safe_words(memory.uniforms, RANDOM_TRACE_UNIFORMS);
-    expected = run_memory_copy(&memory);
-    device.addressed = gpu_device_info(device.device)->buffer_address && !doubles
-                           ? (uint32_t)seed & 15
-                           : 0; /* which buffers by address */
-    device.branching_calls = seed % 2;
-    device_run_kernel(&device, m, &memory, 1);
-    device.addressed = 0, device.branching_calls = false;
-    interpret_kernel(m, &expected, 1);
-    snprintf(what, sizeof what, "random trace %llu%s", (unsigned long long)seed,
-             doubles ? " of doubles" : "");
-    compare_words(what, &memory, &expected);
-    run_memory_free(&memory);
-    run_memory_free(&expected);
-    ir_module_destroy(m);
-}
-
-/* Those in which a device has once been found to differ: SwiftShader's folds of UMin and of negated quotients
- * (opt/math.c). */
-static const uint64_t found[] = {1284, 9134};
-
-enum { MOST_TRACES = 10000, SWIFTSHADER_TRACES = 80 };
-
-static void compare_random_traces(bool doubles)
-{
-    const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"),
-               *all = getenv("BL_LONG");
-    bool tiers = all && strcmp(all, "1") == 0;
-    gpu_kind kind = gpu_device_info(device.device)->kind;
-    uint64_t most = kind == GPU_LAVAPIPE ? 200 : MOST_TRACES,
-             few = kind == GPU_LAVAPIPE      ? 8
-                   : kind == GPU_SWIFTSHADER ? SWIFTSHADER_TRACES /* compiles two in a second */
-                                             : 500,
-             count = wanted  ? (uint64_t)atoll(wanted)
-                     : tiers ? most
-                             : few,
-             from = first ? (uint64_t)atoll(first)
-                    : wanted || tiers
-                        ? 0
-                        : today() % (most / few - 1) * few; /* others every day, of those that --long takes */
-    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
-        compare_random_trace(found[i], doubles);
-    for (uint64_t seed = from; seed < from + count; seed++)
-        compare_random_trace(seed, doubles);
-}
-
-static void random_traces_equal_the_interpreter(void **state)
-{
-    (void)state;
-    compare_random_traces(false);
-}
-
-static void random_traces_of_doubles_equal_the_interpreter(void **state)
-{
-    (void)state;
-    compare_random_traces(true);
 }
 
 /* ---- the same by address ---- */
@@ -896,8 +602,6 @@ int main(void)
         BY_ADDRESS(atomic_adds_give_tickets),
         BY_ADDRESS(compare_exchange_loses_nothing),
         BY_ADDRESS(float_atomics_where_there_are_any),
-        cmocka_unit_test(every_row_equals_the_interpreter),
-        cmocka_unit_test_setup_teardown(corrected_rows_equal_the_interpreter, NULL, correct_no_longer),
         cmocka_unit_test(branches),
         cmocka_unit_test(neighbours_of_a_wrapped_base),
         cmocka_unit_test(loop_states_rotate),
@@ -915,14 +619,11 @@ int main(void)
         cmocka_unit_test(atomic_adds_give_tickets),
         cmocka_unit_test(compare_exchange_loses_nothing),
         cmocka_unit_test(float_atomics_where_there_are_any),
-        cmocka_unit_test(random_traces_equal_the_interpreter),
-        cmocka_unit_test(random_traces_of_doubles_equal_the_interpreter), /* last: for devices with doubles */
     };
     int failed;
     if (!device_run_open(&device))
         return device_run_missing();
-    size_t count = sizeof tests / sizeof *tests - !gpu_device_info(device.device)->float64;
-    failed = _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
     device_run_close(&device);
     return failed;
 }
