@@ -68,13 +68,86 @@ static ir_ref value_toward(walk *w, const void *of, vec3 d)
     return color_max(&w->t, boundary_scattered(w, of, d));
 }
 
+/* What goes past an edge to the path's vertex x. */
+typedef struct edge_light {
+    color arrived; /* throughput, the material's value and weights: what radiance past the edge is multiplied
+                      by */
+    boundary_sides sides;
+    ir_ref motion[2]; /* of the edge, relative to the ray on each side */
+    ir_ref counts;    /* bool: it is a sample of the pass */
+} edge_light;
+
+/* Forward mode: the derivative of what the lane's pixel gets by this path. */
+static void add_moved(walk *w, const boundary_loop *loop, const walk_position *at, const edge_light *e)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color by = color_all(t_f32(t, 0));
+    for (int k = 0; k < 2; k++)
+        by = color_add(t, by,
+                       color_scale(t, color_mul(t, e->arrived, e->sides.radiance[k]),
+                                   k ? ir_neg(f, boundary_tangent(w, e->motion[k]))
+                                     : boundary_tangent(w, e->motion[k])));
+    film_value added = film_of(w, at, by);
+    ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP)),
+           scale = ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        added.c[c] = ir_mul(f, added.c[c], scale);
+    ir_ref finite = film_finite(w, &added);
+    kernel_count(w, ir_and(f, e->counts, ir_not(f, finite)), STATUS_NON_FINITE);
+    film_value sum = kernel_load_sum(w, loop->l.film, loop->l.inside);
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        film_take(w, ir_and(f, finite, e->counts), added.c[c], &sum.c[c], NULL);
+    kernel_store_sum(w, loop->l.film, ir_and(f, loop->l.inside, loop->guide.usual), sum);
+}
+
+/* Reverse mode: both sides' motions by dL/dI of the lane's pixel. */
+static void backpropagate(walk *w, const boundary_loop *loop, const walk_position *at, const edge_light *e)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref seed[2];
+    color dL = film_adjoint(w, at, replay_sample_adjoint(w, &loop->l));
+    for (int k = 0; k < 2; k++) {
+        seed[k] = t_f32(t, 0);
+        for (uint32_t c = 0; c < t->channels; c++)
+            seed[k] = t_mad(t, ir_mul(f, dL.c[c], e->arrived.c[c]), e->sides.radiance[k].c[c], seed[k]);
+    }
+    seed[1] = ir_neg(f, seed[1]);
+    boundary_backward(w, e->counts, e->motion, seed, 2);
+}
+
+/* How much the sample matters: by the jump of the light, and a little by the light itself. */
+static ir_ref importance(walk *w, const edge_light *e)
+{
+    tracer *t = &w->t;
+    const color *r = e->sides.radiance;
+    color jump = color_mul(t, e->arrived, color_add(t, r[0], color_scale(t, r[1], t_f32(t, -1)))),
+          both = color_mul(t, e->arrived, color_add(t, r[0], r[1]));
+    return t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
+}
+
+/* Where the path goes on past the edge b, with what says how much of the light there is this pass's. */
+static walk_position position_behind(walk *w, const boundary_way *led, const walk_vertex *v,
+                                     const boundary_point *b)
+{
+    tracer *t = &w->t;
+    walk_position at = boundary_behind(w, &led->p.at, v, b->d);
+    if (!edges_light_shared(w->plan->scene))
+        return at;
+    at.delta = has_all(w, led);
+    at.pdf = boundary_material_density(w, v, v->wi, frame_to_local(t, v->frame, b->d));
+    if (w->plan->edge_crossings) /* no light sees these as an edge */
+        at.delta = ir_or(t->f, at.delta, silhouette_crosses(t, &b->place));
+    return at;
+}
+
 bl_result kernel_edges_path(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk blind = boundary_blind(w);
-    ir_ref zero = t_f32(t, 0);
     boundary_choice choice = boundary_choose_vertex(w, boundary_numbers(w, loop.sample, 0).u[0]);
     boundary_way led = boundary_walk_to(&blind, loop.sample, choice.depth, (ir_ref){0});
     radiance_walk p = led.p;
@@ -88,60 +161,27 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     b.there = ir_and(f, b.there, there);
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = boundary_scattered(w, &v, b.d);
-    walk_position at = boundary_behind(w, &p.at, &v, b.d);
-    if (edges_light_shared(w->plan->scene)) {
-        at.delta = has_all(w, &led);
-        at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
-        if (w->plan->edge_crossings) /* no light sees these as an edge */
-            at.delta = ir_or(f, at.delta, silhouette_crosses(t, &b.place));
-    }
-    boundary_sides s = boundary_trace(w, &b, from, &at);
-    b.there = ir_and(f, b.there, s.seen);
+    walk_position at = position_behind(w, &led, &v, &b);
+    edge_light e = {.sides = boundary_trace(w, &b, from, &at)};
+    b.there = ir_and(f, b.there, e.sides.seen);
     ir_ref weight =
         ir_mul(f, ir_mul(f, choice.inverse, loop.scale), ir_div(f, b.weight, t_sqr(t, b.distance)));
-    color arrived = color_scale(t, color_mul(t, p.beta, value), weight);
+    e.arrived = color_scale(t, color_mul(t, p.beta, value), weight);
     vec3 x = viewpoint_moved(w, &p.at, &v);
-    color jump =
-              color_mul(t, arrived, color_add(t, s.radiance[0], color_scale(t, s.radiance[1], t_f32(t, -1)))),
-          both = color_mul(t, arrived, color_add(t, s.radiance[0], s.radiance[1]));
-    ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.guide.usual);
-    ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
-    boundary_edge edge = boundary_edge_moved(w, &b, &s, x);
+    ir_ref found = importance(w, &e);
+    e.counts = ir_and(f, b.there, loop.guide.usual);
+    boundary_edge edge = boundary_edge_moved(w, &b, &e.sides, x);
     for (int k = 0; k < 2; k++) {
-        boundary_segment side = side_of(w, &v, &s, k, x);
+        boundary_segment side = side_of(w, &v, &e.sides, k, x);
         side.edge = &edge.p, side.share = edge.share;
-        motion[k] = boundary_motion(w, &b, &side);
+        e.motion[k] = boundary_motion(w, &b, &side);
     }
-    if (boundary_forward(w)) {
-        color by = color_all(zero);
-        for (int k = 0; k < 2; k++)
-            by = color_add(
-                t, by,
-                color_scale(t, color_mul(t, arrived, s.radiance[k]),
-                            k ? ir_neg(f, boundary_tangent(w, motion[k])) : boundary_tangent(w, motion[k])));
-        film_value added = film_of(w, &p.at, by);
-        ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP)),
-               scale = ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
-        for (uint32_t c = 0; c < w->film_channels; c++)
-            added.c[c] = ir_mul(f, added.c[c], scale);
-        ir_ref finite = film_finite(w, &added);
-        kernel_count(w, ir_and(f, counts, ir_not(f, finite)), STATUS_NON_FINITE);
-        film_value sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
-        for (uint32_t c = 0; c < w->film_channels; c++)
-            film_take(w, ir_and(f, finite, counts), added.c[c], &sum.c[c], NULL);
-        kernel_store_sum(w, loop.l.film, ir_and(f, loop.l.inside, loop.guide.usual), sum);
-    } else {
-        color dL = film_adjoint(w, &p.at, replay_sample_adjoint(w, &loop.l));
-        for (int k = 0; k < 2; k++) {
-            seed[k] = zero;
-            for (uint32_t c = 0; c < t->channels; c++)
-                seed[k] = t_mad(t, ir_mul(f, dL.c[c], arrived.c[c]), s.radiance[k].c[c], seed[k]);
-        }
-        seed[1] = ir_neg(f, seed[1]);
-        boundary_backward(w, counts, motion, seed, 2);
-    }
+    if (boundary_forward(w))
+        add_moved(w, &loop, &p.at, &e);
+    else
+        backpropagate(w, &loop, &p.at, &e);
     ir_ref possible = ir_mul(f, ir_mul(f, choice.inverse, color_max(t, p.beta)), b.possible);
-    boundary_end(w, &loop, b.there, found, ir_select(f, there, possible, zero));
+    boundary_end(w, &loop, b.there, found, ir_select(f, there, possible, t_f32(t, 0)));
     ir_return(f, NULL, 0);
     return BL_OK;
 }

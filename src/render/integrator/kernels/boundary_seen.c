@@ -32,30 +32,60 @@ static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
 
 /* An edge as the sensor sees it. */
 typedef struct seen_edge {
-    boundary_point b, image;       /* the edge, and its image in the mirror */
-    const boundary_mirror *mirror; /* NULL: b and image are the same */
-    vec3 viewpoint;                /* from which b was picked */
+    boundary_point b, image; /* the edge, and its image in the mirror */
+    boundary_mirror mirror;  /* where plan.edge_mirrors; else b and image are the same */
+    vec3 viewpoint;          /* from which b was picked */
+    sensor_link link;        /* from the image to the sensor */
 } seen_edge;
+
+static bool has_mirrors(const walk *w) { return w->plan->edge_mirrors > 0; }
+
+static seen_edge pick_edge(walk *w, const boundary_loop *loop, const sensor_view *view, vec2 lens, ir_ref u)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    seen_edge e = {.viewpoint = viewpoint_of(w, view, lens)};
+    boundary_wish wish = {
+        .candidates = candidates(w),
+        .creases = true,
+        .by = has_mirrors(w) ? NULL : view,
+        .lens = lens,
+        .far = plan_goes_through(
+            w->plan), /* behind a surface that a ray goes through the far plane does not end it */
+    };
+    if (has_mirrors(w)) {
+        e.mirror = boundary_mirror_choose(w, u);
+        e.viewpoint = boundary_mirror_point(w, &e.mirror, e.viewpoint);
+    }
+    e.b = e.image = boundary_pick(w, e.viewpoint, loop->sample, &loop->guide, &wish);
+    if (has_mirrors(w))
+        e.image = boundary_mirror_edge(w, &e.mirror, &e.b);
+    e.link = sensor_of(view->object)->link(t, view, e.image.p, lens);
+    if (has_mirrors(w)) {
+        ir_ref within = ir_or(f, e.link.within, ir_and(f, e.mirror.there, e.link.behind_near));
+        e.b.there = ir_and(f, e.b.there, ir_and(f, e.link.seen, within));
+    }
+    return e;
+}
 
 /* How the edge moves away from the sensor's ray. The hits on both sides slide along their rays, so they do
  * not count. */
-static ir_ref motion_of(walk *w, const seen_edge *e, const boundary_sides *sides, const sensor_link *link,
-                        vec2 lens)
+static ir_ref motion_of(walk *w, const seen_edge *e, const boundary_sides *sides, vec2 lens)
 {
     tracer *t = &w->t;
-    vec3 p = v3_detach(t, e->image.p), x = v3_detach(t, link->point), y = p, from = e->viewpoint;
+    vec3 p = v3_detach(t, e->image.p), x = v3_detach(t, e->link.point), y = p, from = e->viewpoint;
     if (w->plan->sensor) {
-        ray r = boundary_camera_ray(w, link->position, lens);
+        ray r = boundary_camera_ray(w, e->link.position, lens);
         ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
         x = r.o, y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));
         vec3 shift = v3_sub(t, r.o, v3_detach(t, r.o));
         if (sensor_of(w->plan->scene->sensor)->parallel)
             shift = v3_scale(t, v3_sub(t, v3_detach(t, r.d), r.d), ir_detach(t->f, e->image.distance));
-        from = v3_add(t, from, e->mirror ? boundary_mirror_vector(w, e->mirror, shift) : shift);
+        from = v3_add(t, from, has_mirrors(w) ? boundary_mirror_vector(w, &e->mirror, shift) : shift);
     }
     boundary_edge edge = boundary_edge_moved(w, &e->b, sides, from);
-    if (e->mirror)
-        edge.p = boundary_mirror_point(w, e->mirror, edge.p);
+    if (has_mirrors(w))
+        edge.p = boundary_mirror_point(w, &e->mirror, edge.p);
     return boundary_motion(w, &e->image,
                            &(boundary_segment){x, y, ir_bool(t->f, false), &edge.p, edge.share});
 }
@@ -88,92 +118,118 @@ static boundary_sides trace_cut(walk *w, const sensor_view *view, const boundary
     return boundary_trace_rays(w, rays, c->there);
 }
 
+/* What one sample does: light jumps across an edge, which moves over the image. */
+typedef struct edge_jump {
+    light_splat splat; /* there: bool, the sample has an edge */
+    color jump;        /* inner side less outer side, with all weights */
+    ir_ref motion;     /* differentiated */
+} edge_jump;
+
+static color jump_of(walk *w, const boundary_sides *sides, ir_ref weight)
+{
+    color jump;
+    for (uint32_t c = 0; c < w->t.channels; c++)
+        jump.c[c] = ir_mul(w->t.f, weight, ir_sub(w->t.f, sides->radiance[0].c[c], sides->radiance[1].c[c]));
+    return jump;
+}
+
+/* The film's place of a point of the image, in pixels. */
+static vec2 in_pixels(walk *w, vec2 at)
+{
+    ir_func *f = w->t.f;
+    ir_ref width = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH)),
+           height = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    return (vec2){ir_mul(f, at.x, width), ir_mul(f, at.y, height)};
+}
+
+/* Traces past the edge. *at: where the paths begin that go past it; it is moved over the mirror. */
+static edge_jump cross_edge(walk *w, const boundary_loop *loop, seen_edge *e, walk_position *at, vec2 lens)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 from = e->link.point;
+    if (w->plan->scene->clipped)
+        from = v3_add(t, from, v3_scale(t, v3_sub(t, e->image.p, from), e->link.near));
+    color arrived = color_all(t_f32(t, 1));
+    if (has_mirrors(w))
+        arrived = color_scale(t, boundary_mirror_pass(w, &e->mirror, e->image.p, &e->b, at, &from),
+                              e->mirror.inverse);
+    edge_jump j = {.splat = {.there = e->b.there, .at = in_pixels(w, e->link.position)}};
+    boundary_sides sides = boundary_trace(w, &e->b, from, at);
+    j.splat.there = ir_and(f, j.splat.there, sides.seen);
+    ir_ref weight = ir_mul(f, ir_mul(f, e->b.weight, loop->scale), e->link.weight);
+    j.motion = motion_of(w, e, &sides, lens);
+    j.jump = jump_of(w, &sides, weight);
+    if (has_mirrors(w))
+        j.jump = color_mul(t, j.jump, arrived);
+    return j;
+}
+
+/* Where `now`: a cut takes the place of the edge. */
+static void take_cut(walk *w, const boundary_loop *loop, const sensor_view *view, const boundary_cut *cut,
+                     const walk_position *at, ir_ref now, edge_jump *j)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    boundary_sides sides = trace_cut(w, view, cut, at);
+    j->jump = color_select(t, now, jump_of(w, &sides, ir_mul(f, cut->weight, loop->scale)), j->jump);
+    j->motion = ir_select(f, now, boundary_cut_motion(w, cut), j->motion);
+    vec2 there = in_pixels(w, cut->at);
+    j->splat.at.x = ir_select(f, now, there.x, j->splat.at.x);
+    j->splat.at.y = ir_select(f, now, there.y, j->splat.at.y);
+    j->splat.there = ir_select(f, now, cut->there, j->splat.there);
+}
+
+/* Forward mode. */
+static void add_moved(walk *w, edge_jump j)
+{
+    ir_func *f = w->t.f;
+    color moved = color_scale(&w->t, j.jump, boundary_tangent(w, j.motion));
+    ir_ref finite = color_finite(&w->t, moved);
+    kernel_count(w, ir_and(f, j.splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
+    j.splat.there = ir_and(f, j.splat.there, finite);
+    splat_add(w, &j.splat, moved, NULL);
+}
+
+static void backpropagate(walk *w, const edge_jump *j)
+{
+    ir_ref seed = t_f32(&w->t, 0);
+    color adjoint = splat_read(w, &j->splat, false).contribution;
+    for (uint32_t c = 0; c < w->t.channels; c++)
+        seed = t_mad(&w->t, adjoint.c[c], j->jump.c[c], seed);
+    boundary_backward(w, j->splat.there, &j->motion, &seed, 1);
+}
+
 bl_result kernel_edges_seen(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref none = t_f32(t, 0), width = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH)),
-           height = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = walk_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    bool mirrors = w->plan->edge_mirrors > 0, cuts = w->plan->edge_cuts;
-    boundary_mirror mirror;
     boundary_cut cut;
     ir_ref cuts_now = ir_bool(f, false);
-    boundary_wish wish = {
-        .candidates = candidates(w),
-        .creases = true,
-        .by = mirrors ? NULL : &view,
-        .lens = lens,
-        .far = plan_goes_through(
-            w->plan), /* behind a surface that a ray goes through the far plane does not end it */
-    };
-    vec3 viewpoint = viewpoint_of(w, &view, lens);
-    if (mirrors)
-        mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
-    boundary_point b = boundary_pick(w, viewpoint, loop.sample, &loop.guide, &wish), image = b;
-    if (mirrors)
-        image = boundary_mirror_edge(w, &mirror, &b);
-    sensor_link link = sensor_of(view.object)->link(t, &view, image.p, lens);
-    if (mirrors) {
-        ir_ref within = ir_or(f, link.within, ir_and(f, mirror.there, link.behind_near));
-        b.there = ir_and(f, b.there, ir_and(f, link.seen, within));
-    }
-    if (cuts) { /* half of the samples */
+    seen_edge e = pick_edge(w, &loop, &view, lens, r.u[3]);
+    if (w->plan->edge_cuts) { /* half of the samples */
         cuts_now = ir_and(f, loop.guide.usual, ir_lt(f, r.u[0], t_f32(t, 0.5f)));
-        b.there = ir_and(f, b.there, ir_not(f, cuts_now));
+        e.b.there = ir_and(f, e.b.there, ir_not(f, cuts_now));
         random4 more = boundary_numbers(w, loop.sample, 2);
         cut = boundary_cut_pick(w, &view, lens, &more, cuts_now);
         loop.scale = ir_select(f, loop.guide.usual, ir_mul(f, loop.scale, t_f32(t, 2)), loop.scale);
     }
-    walk_position at = position_before(w, loop.sample, &link, image.p);
-    vec3 from = link.point;
-    if (w->plan->scene->clipped)
-        from = v3_add(t, from, v3_scale(t, v3_sub(t, image.p, from), link.near));
-    color arrived = color_all(t_f32(t, 1));
-    if (mirrors)
-        arrived = color_scale(t, boundary_mirror_pass(w, &mirror, image.p, &b, &at, &from), mirror.inverse);
-    light_splat splat = {.there = b.there,
-                         .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
-    boundary_sides sides = boundary_trace(w, &b, from, &at);
-    splat.there = ir_and(f, splat.there, sides.seen);
-    ir_ref weight = ir_mul(f, ir_mul(f, b.weight, loop.scale), link.weight),
-           motion =
-               motion_of(w, &(seen_edge){b, image, mirrors ? &mirror : NULL, viewpoint}, &sides, &link, lens),
-           seed = none;
-    color jump;
-    for (uint32_t c = 0; c < t->channels; c++)
-        jump.c[c] = ir_mul(f, weight, ir_sub(f, sides.radiance[0].c[c], sides.radiance[1].c[c]));
-    if (mirrors)
-        jump = color_mul(t, jump, arrived);
-    ir_ref found = boundary_size(w, jump), there = splat.there;
-    if (cuts) {
-        boundary_sides own = trace_cut(w, &view, &cut, &at);
-        ir_ref by = ir_mul(f, cut.weight, loop.scale);
-        for (uint32_t c = 0; c < t->channels; c++)
-            jump.c[c] = ir_select(
-                f, cuts_now, ir_mul(f, by, ir_sub(f, own.radiance[0].c[c], own.radiance[1].c[c])), jump.c[c]);
-        motion = ir_select(f, cuts_now, boundary_cut_motion(w, &cut), motion);
-        splat.at.x = ir_select(f, cuts_now, ir_mul(f, cut.at.x, width), splat.at.x);
-        splat.at.y = ir_select(f, cuts_now, ir_mul(f, cut.at.y, height), splat.at.y);
-        there = ir_select(f, cuts_now, cut.there, there);
-    }
-    splat.there = ir_and(f, there, loop.guide.usual);
-    if (boundary_forward(w)) {
-        color moved = color_scale(t, jump, boundary_tangent(w, motion));
-        ir_ref finite = color_finite(t, moved);
-        kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
-        splat.there = ir_and(f, splat.there, finite);
-        splat_add(w, &splat, moved, NULL);
-    } else {
-        color adjoint = splat_read(w, &splat, false).contribution;
-        for (uint32_t c = 0; c < t->channels; c++)
-            seed = t_mad(t, adjoint.c[c], jump.c[c], seed);
-        boundary_backward(w, splat.there, &motion, &seed, 1);
-    }
-    boundary_end(w, &loop, there, found, b.possible);
+    walk_position at = position_before(w, loop.sample, &e.link, e.image.p);
+    edge_jump j = cross_edge(w, &loop, &e, &at, lens);
+    ir_ref found = boundary_size(w, j.jump);
+    if (w->plan->edge_cuts)
+        take_cut(w, &loop, &view, &cut, &at, cuts_now, &j);
+    ir_ref there = j.splat.there;
+    j.splat.there = ir_and(f, there, loop.guide.usual);
+    if (boundary_forward(w))
+        add_moved(w, j);
+    else
+        backpropagate(w, &j);
+    boundary_end(w, &loop, there, found, e.b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;
 }
