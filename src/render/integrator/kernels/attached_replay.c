@@ -214,41 +214,42 @@ static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref 
     return ir_not(f, over);
 }
 
-/* The field on the segment that leads to a vertex. */
-typedef struct chain_field {
-    const field_segment *segment;
-    const field_passage *passed;
-    const throughput *before; /* the throughput before the segment */
-    color light;              /* what the vertex itself contributes */
-} chain_field;
+/* The way to a vertex, which leaves light and adds to it, and what the vertex itself contributes. */
+typedef struct chain_way {
+    throughput before;     /* at its beginning */
+    color emitted;         /* by a medium; else black */
+    field_segment segment; /* where field_any */
+    field_passage passed;
+    eikonal_passage bent; /* where walk.bends_lit */
+    color light;          /* of the vertex */
+} chain_way;
 
 /* Backpropagates the field, when L holds what the path finds behind the vertex. */
-static void adjoint_field(walk *w, const replay_state *p, const chain_field *k, color dL, ir_ref when,
+static void adjoint_field(walk *w, const replay_state *p, const chain_way *k, color dL, ir_ref when,
                           arrivals *arrived)
 {
     tracer *t = &w->t;
-    color seed = color_mul(t, throughput_whole(w, k->before), dL), here = throughput_whole(w, &p->b);
+    color seed = color_mul(t, throughput_whole(w, &k->before), dL), here = throughput_whole(w, &p->b);
     field_seeds seeds = {.emitted = seed};
     color own =
-        color_add(t, color_mul(t, seed, k->passed->emitted), color_mul(t, color_mul(t, here, dL), k->light));
+        color_add(t, color_mul(t, seed, k->passed.emitted), color_mul(t, color_mul(t, here, dL), k->light));
     seeds.to_come = color_add(t, color_mul(t, dL, sums_L(t, &p->sums)), own);
     ir_ref branch = ir_if(t->f, when);
     arrivals inside = *arrived;
-    field_replay(w, k->segment, when, &seeds, &inside);
+    field_replay(w, &k->segment, when, &seeds, &inside);
     ir_else(t->f);
     ir_endif(t->f);
     arrivals_join(t, branch, &inside, arrived);
 }
 
 /* Backpropagates what the curve that leads to the vertex does to light, when L holds what the path finds
- * behind the vertex. before: the throughput at the curve's beginning; light: what the vertex itself
- * contributes. */
-static void adjoint_curve(walk *w, const replay_state *p, const walk_vertex *v, const throughput *before,
-                          color light, color dL, ir_ref when, arrivals *arrived)
+ * behind the vertex. */
+static void adjoint_curve(walk *w, const replay_state *p, const walk_vertex *v, const chain_way *k, color dL,
+                          ir_ref when, arrivals *arrived)
 {
     tracer *t = &w->t;
-    color emitted = color_mul(t, throughput_whole(w, before), dL),
-          own = color_mul(t, throughput_whole(w, &p->b), light),
+    color emitted = color_mul(t, throughput_whole(w, &k->before), dL),
+          own = color_mul(t, throughput_whole(w, &p->b), k->light),
           behind = color_mul(t, dL, color_add(t, sums_L(t, &p->sums), own));
     ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST], branch = ir_if(t->f, when);
     arrivals inside = *arrived;
@@ -302,23 +303,23 @@ static color fly(walk *w, replay_state *p, const walk_vertex *v, ir_ref forth)
 
 /* Backpropagates the flight up to the vertex and what the medium emits on the way, when L and M hold what the
  * path finds behind the vertex. Both move with the segment, and that with the ray that leads here. */
-static void adjoint_way(walk *w, const replay_state *p, const walk_vertex *v, const throughput *before,
-                        color emitted, color light, color dL, ir_ref when, arrivals *arrived)
+static void adjoint_stretch(walk *w, const replay_state *p, const walk_vertex *v, const chain_way *k,
+                            color dL, ir_ref when, arrivals *arrived)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     const segment_motion *m = &v->attached.motion;
-    color to_come = color_add(t, sums_L(t, &p->sums), color_mul(t, throughput_whole(w, &p->b), light)),
-          missing = color_add(t, sums_M(t, &p->sums), color_mul(t, throughput_but_one(w, &p->b), light));
+    color to_come = color_add(t, sums_L(t, &p->sums), color_mul(t, throughput_whole(w, &p->b), k->light)),
+          missing = color_add(t, sums_M(t, &p->sums), color_mul(t, throughput_but_one(w, &p->b), k->light));
     to_come = color_mul(t, dL, to_come), missing = color_mul(t, dL, missing);
     for (uint32_t c = 0; c < t->channels; c++)
-        missing.c[c] = ir_select(f, ir_eq(f, before->zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
+        missing.c[c] = ir_select(f, ir_eq(f, k->before.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
     arrivals by_segment = {.count = segment_pack(m, by_segment.at)};
-    for (uint32_t k = 0; k < by_segment.count; k++)
-        by_segment.sum[k] = t_f32(t, 0);
+    for (uint32_t i = 0; i < by_segment.count; i++)
+        by_segment.sum[i] = t_f32(t, 0);
     flight_adjoint(w, &v->flight, when, to_come, missing, &by_segment);
     if (emission_any(w))
-        emission_adjoint(w, &v->flight, when, emitted, color_mul(t, throughput_whole(w, before), dL),
+        emission_adjoint(w, &v->flight, when, k->emitted, color_mul(t, throughput_whole(w, &k->before), dL),
                          &by_segment);
     ir_ref branch = ir_if(f, when);
     arrivals inside = *arrived;
@@ -326,6 +327,64 @@ static void adjoint_way(walk *w, const replay_state *p, const walk_vertex *v, co
     ir_else(f);
     ir_endif(f);
     arrivals_join(t, branch, &inside, arrived);
+}
+
+/* Takes the path over its way to the vertex. Light of a medium joins or leaves L where `forth`. */
+static chain_way go_way(walk *w, replay_state *p, walk_vertex *v, ir_ref forth)
+{
+    tracer *t = &w->t;
+    chain_way way = {.before = p->b};
+    way.emitted = fly(w, p, v, forth);
+    if (field_any(w)) {
+        way.segment = field_segment_to(w, &p->at, v);
+        way.passed = field_march(w, &way.segment, ir_bool(t->f, true), false);
+        p->b.beta = color_scale(t, p->b.beta, way.passed.left);
+        v->decisions = field_mix(w, v->decisions, &way.passed);
+    }
+    if (w->bends_lit) {
+        way.bent = eikonal_passed(w, &v->curve);
+        p->b.beta = color_mul(t, p->b.beta, way.bent.left);
+    }
+    return way;
+}
+
+/* Where `when`: the light of the vertex, of fields and of curves joins L, or leaves it where `takes`. */
+static void account_found(walk *w, replay_state *p, const chain_way *k, ir_ref when, ir_ref takes)
+{
+    tracer *t = &w->t;
+    color none = color_all(t_f32(t, 0));
+    account(w, p, color_select(t, when, k->light, none), takes);
+    if (field_any(w))
+        account_by(w, p, &k->before, color_select(t, when, k->passed.emitted, none), takes);
+    if (w->bends_lit)
+        account_by(w, p, &k->before, color_select(t, when, k->bent.emitted, none), takes);
+}
+
+/* Backpropagates the way to the vertex, where `when`. */
+static void adjoint_way(walk *w, const replay_state *p, const walk_vertex *v, const chain_way *k,
+                        film_value dL, ir_ref when, arrivals *arrived)
+{
+    if (field_any(w))
+        adjoint_field(w, p, k, film_adjoint(w, &p->at, dL), when, arrived);
+    if (w->bends_lit)
+        adjoint_curve(w, p, v, k, film_adjoint(w, &p->at, dL), when, arrived);
+    if (w->media && w->motion->chains)
+        adjoint_stretch(w, p, v, k, film_adjoint(w, &p->at, dL), when, arrived);
+}
+
+/* After the vertex has been backpropagated: where the chain goes back, its light joins L again. */
+static void give_back(walk *w, replay_state *p, const chain_way *k, const chain_step *step)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref when = ir_or(f, step->back, ir_and(f, step->last, ir_not(f, step->first)));
+    if (w->walks_again) /* which begins behind the first vertex */
+        when = ir_and(f, when, ir_not(f, step->first));
+    account_found(w, p, k, when, ir_bool(f, false));
+    if (w->media && emission_any(w))
+        account_by(w, p, &k->before,
+                   color_select(t, when, light_met(w, &k->before, k->emitted), color_all(t_f32(t, 0))),
+                   ir_bool(f, false));
 }
 
 static ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
@@ -336,27 +395,12 @@ static ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref number = walk_order(w, &p->at), hash = p->hash, seen = p->seen, forth = is(w, p, CHAIN_FORTH);
-    loop_state there = {0};
     if (!w->walks_again)
         keep_place(w, p, number);
     if (w->volumetric)
         transmittance_recall(w, p->lane, &p->at, p->phase), hit_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
-    const throughput before = p->b;
-    color emitted = fly(w, p, &v, ir_not(f, is(w, p, CHAIN_BACK)));
-    field_segment segment;
-    field_passage passed;
-    if (field_any(w)) {
-        segment = field_segment_to(w, &p->at, &v);
-        passed = field_march(w, &segment, ir_bool(f, true), false);
-        p->b.beta = color_scale(t, p->b.beta, passed.left);
-        v.decisions = field_mix(w, v.decisions, &passed);
-    }
-    eikonal_passage bent = {0};
-    if (w->bends_lit) {
-        bent = eikonal_passed(w, &v.curve);
-        p->b.beta = color_mul(t, p->b.beta, bent.left);
-    }
+    chain_way way = go_way(w, p, &v, ir_not(f, is(w, p, CHAIN_BACK)));
     contribution k = contribute(w, &v, &p->at, &p->b);
     throughput after = p->b;
     passage onward = contribution_pass(w, p->at.depth, &v, &k, &after);
@@ -364,21 +408,11 @@ static ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     if (w->motion->chains)
         v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
     chain_step step = step_of(w, p, chain_ends(w, &v, &k, &onward));
-    color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
-    account(w, p, color_select(t, step.forth, light, none), p->phase);
-    if (field_any(w))
-        account_by(w, p, &before, color_select(t, step.forth, passed.emitted, none), p->phase);
-    if (w->bends_lit)
-        account_by(w, p, &before, color_select(t, step.forth, bent.emitted, none), p->phase);
+    way.light = color_add(t, k.hit, k.light);
+    account_found(w, p, &way, step.forth, p->phase);
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
-    if (field_any(w))
-        adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, film_adjoint(w, &p->at, dL),
-                      step.adjoint, &arrived);
-    if (w->bends_lit)
-        adjoint_curve(w, p, &v, &before, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
-    if (w->media && w->motion->chains)
-        adjoint_way(w, p, &v, &before, emitted, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
+    adjoint_way(w, p, &v, &way, dL, step.adjoint, &arrived);
     if (w->polarized)
         take_light(w, p, &after, &onward, &step);
     const vertex_adjoint of = {&v, &k, replay_by_radiance(w, p, dL), step.adjoint};
@@ -386,27 +420,19 @@ static ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     if (w->polarized)
         send_light(w, p, &v, &k, &step);
     if (w->media && w->polarized)
-        polarized_flight(w, p, &of, &before, emitted, &arrived);
+        polarized_flight(w, p, &of, &way.before, way.emitted, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
-    ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
-    if (w->walks_again) /* which begins behind the first vertex */
-        gives_back = ir_and(f, gives_back, ir_not(f, step.first));
-    account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));
-    if (field_any(w))
-        account_by(w, p, &before, color_select(t, gives_back, passed.emitted, none), ir_bool(f, false));
-    if (w->bends_lit)
-        account_by(w, p, &before, color_select(t, gives_back, bent.emitted, none), ir_bool(f, false));
-    if (w->media && emission_any(w))
-        account_by(w, p, &before, color_select(t, gives_back, light_met(w, &before, emitted), none),
-                   ir_bool(f, false));
+    give_back(w, p, &way, &step);
     p->b = after;
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, forth, p->hash, hash), p->seen = ir_select(f, forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
-    state_row(w, &there, &p->at, &p->b, &behind);
-    if (!w->walks_again)
+    if (!w->walks_again) {
+        loop_state there = {0};
+        state_row(w, &there, &p->at, &p->b, &behind);
         rows_keep(t, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive),
                   t_u32(t, BEHIND), &there);
+    }
     return schedule(w, p, &step, onward.alive, number);
 }
 

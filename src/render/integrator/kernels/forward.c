@@ -193,6 +193,90 @@ static ir_ref step_polarized(walk *w, forward_state *p)
     return onward.alive;
 }
 
+/* What the path goes through on its way to a vertex, differentiated. */
+typedef struct forward_way {
+    color weight, arrived; /* throughput at its beginning, and at its end */
+    throughput before;     /* detached, at its beginning */
+    field_passage passed;  /* where field_any */
+    color bent;            /* where walk.bends_lit: what the curve emits */
+} forward_way;
+
+/* Takes the path over its way to the vertex. */
+static forward_way go_way(walk *w, forward_state *p, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    forward_way k = {.weight = throughput_whole(w, &p->b), .bent = color_all(t_f32(t, 0))};
+    k.arrived = k.weight;
+    if (w->media)
+        k.arrived = color_mul(t, k.weight, flight_weight(w, &v->flight, p->at.share));
+    if (drt_any(w))
+        drt_offer(w, &p->drt_path, v, &p->at, &p->b, ir_not(t->f, p->drt_path.on));
+    k.before = p->b;
+    if (field_any(w)) {
+        field_segment s = field_segment_to(w, &p->at, v);
+        k.passed = field_march(w, &s, ir_bool(t->f, true), true);
+        k.arrived = color_scale(t, k.arrived, k.passed.transmittance);
+        p->b.beta = color_scale(t, p->b.beta, k.passed.left);
+    }
+    if (w->bends_lit) {
+        eikonal_passage passed = eikonal_passed(w, &v->curve);
+        const walk_curve curve = curve_moved(w, v);
+        eikonal_passage moved = eikonal_passed(w, &curve);
+        k.bent = moved.emitted;
+        k.arrived = color_mul(t, k.arrived, moved.left), p->b.beta = color_mul(t, p->b.beta, passed.left);
+    }
+    throughput_fly(w, v, &p->b);
+    return k;
+}
+
+/* The light that comes to be on the way, added to that of the vertex. */
+static color add_way(walk *w, forward_state *p, const walk_vertex *v, const forward_way *k, color added)
+{
+    tracer *t = &w->t;
+    for (uint32_t c = 0; field_any(w) && c < t->channels; c++)
+        added.c[c] = t_mad(t, k->weight.c[c], k->passed.emitted.c[c], added.c[c]);
+    for (uint32_t c = 0; w->bends_lit && c < t->channels; c++)
+        added.c[c] = t_mad(t, k->weight.c[c], k->bent.c[c], added.c[c]);
+    if (w->media && emission_any(w)) {
+        color emitted = with_derivative(t, emission_radiance(w, &v->flight, false),
+                                        emission_radiance(w, &v->flight, true));
+        for (uint32_t c = 0; c < t->channels; c++)
+            added.c[c] = t_mad(t, k->weight.c[c], emitted.c[c], added.c[c]);
+        if (drt_any(w))
+            gather(w, p, &k->before, emitted);
+    }
+    return added;
+}
+
+/* Carries the tangents of weight and ray to `next`, the throughput behind the vertex, and to the ray that
+ * goes on, and adds that of `added`. */
+static void carry_tangents(walk *w, forward_state *p, walk_vertex *v, color weight, color added, color next,
+                           ir_ref alive)
+{
+    tracer *t = &w->t;
+    const uint32_t n = t->channels;
+    ir_ref from[COLOR_MOST + ARRIVALS_MOST], moved[COLOR_MOST + RAY_MOST], outputs[2 * COLOR_MOST + RAY_MOST],
+        tangents[2 * COLOR_MOST + RAY_MOST];
+    for (uint32_t c = 0; c < n; c++)
+        outputs[c] = added.c[c], outputs[n + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
+    uint32_t width = w->motion->onward(w, v, outputs + 2 * n);
+    BL_ASSERT(width <= RAY_MOST, "%u numbers of a ray", width);
+    if (width > 0) {
+        uint32_t inputs = w->motion->inputs(w, &p->at, v, from + n);
+        BL_ASSERT(inputs == width, "a ray of %u numbers leads to one of %u", inputs, width);
+        memcpy(moved + n, p->ray, width * sizeof *p->ray);
+    }
+    ad_forward(t->f, from, moved, n + width, outputs, tangents, 2 * n + width);
+    memcpy(p->ray, tangents + 2 * n, width * sizeof *p->ray);
+    if (width > 0)
+        drop_singular(w, alive, p->at.depth, p->ray);
+    for (uint32_t c = 0; c < n; c++) {
+        ir_ref here = drt_any(w) ? ir_select(t->f, p->drt_path.on, t_f32(t, 0), tangents[c]) : tangents[c];
+        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
+        p->weight.c[c] = tangents[n + c];
+    }
+}
+
 /* One vertex: carries the tangents over it. Returns whether the path goes on. */
 static ir_ref step(const walk *kernel, forward_state *p)
 {
@@ -206,67 +290,15 @@ static ir_ref step(const walk *kernel, forward_state *p)
     color for_light, for_sample, light_differentiated, sample_differentiated;
     walk_values(w, &v, false, &for_light, &for_sample);
     walk_values(w, &v, true, &light_differentiated, &sample_differentiated);
-    color weight = throughput_whole(w, &p->b), arrived = weight;
-    if (w->media)
-        arrived = color_mul(t, weight, flight_weight(w, &v.flight, p->at.share));
-    if (drt_any(w))
-        drt_offer(w, &p->drt_path, &v, &p->at, &p->b, ir_not(t->f, p->drt_path.on));
-    throughput before = p->b;
-    field_passage q = {0};
-    if (field_any(w)) {
-        field_segment s = field_segment_to(w, &p->at, &v);
-        q = field_march(w, &s, ir_bool(t->f, true), true);
-        arrived = color_scale(t, arrived, q.transmittance), p->b.beta = color_scale(t, p->b.beta, q.left);
-    }
-    color bent = color_all(t_f32(t, 0));
-    if (w->bends_lit) {
-        eikonal_passage passed = eikonal_passed(w, &v.curve);
-        const walk_curve curve = curve_moved(w, &v);
-        eikonal_passage moved = eikonal_passed(w, &curve);
-        bent = moved.emitted;
-        arrived = color_mul(t, arrived, moved.left), p->b.beta = color_mul(t, p->b.beta, passed.left);
-    }
-    throughput_fly(w, &v, &p->b);
+    const forward_way way = go_way(w, p, &v);
     color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_differentiated));
     if (drt_any(w))
         gather(w, p, &p->b, found);
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     color factor = color_scale(t, with_derivative(t, for_sample, sample_differentiated),
                                ir_detach(t->f, onward.inverse_pdf));
-    color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
-    for (uint32_t c = 0; field_any(w) && c < t->channels; c++)
-        added.c[c] = t_mad(t, weight.c[c], q.emitted.c[c], added.c[c]);
-    for (uint32_t c = 0; w->bends_lit && c < t->channels; c++)
-        added.c[c] = t_mad(t, weight.c[c], bent.c[c], added.c[c]);
-    if (w->media && emission_any(w)) {
-        color emitted =
-            with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));
-        for (uint32_t c = 0; c < t->channels; c++)
-            added.c[c] = t_mad(t, weight.c[c], emitted.c[c], added.c[c]);
-        if (drt_any(w))
-            gather(w, p, &before, emitted);
-    }
-    const uint32_t n = t->channels;
-    ir_ref from[COLOR_MOST + ARRIVALS_MOST], moved[COLOR_MOST + RAY_MOST], outputs[2 * COLOR_MOST + RAY_MOST],
-        tangents[2 * COLOR_MOST + RAY_MOST];
-    for (uint32_t c = 0; c < t->channels; c++)
-        outputs[c] = added.c[c], outputs[n + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
-    uint32_t width = w->motion->onward(w, &v, outputs + 2 * n);
-    BL_ASSERT(width <= RAY_MOST, "%u numbers of a ray", width);
-    if (width > 0) {
-        uint32_t inputs = w->motion->inputs(w, &p->at, &v, from + n);
-        BL_ASSERT(inputs == width, "a ray of %u numbers leads to one of %u", inputs, width);
-        memcpy(moved + n, p->ray, width * sizeof *p->ray);
-    }
-    ad_forward(t->f, from, moved, n + width, outputs, tangents, 2 * n + width);
-    memcpy(p->ray, tangents + 2 * n, width * sizeof *p->ray);
-    if (width > 0)
-        drop_singular(w, onward.alive, p->at.depth, p->ray);
-    for (uint32_t c = 0; c < t->channels; c++) {
-        ir_ref here = drt_any(w) ? ir_select(t->f, p->drt_path.on, t_f32(t, 0), tangents[c]) : tangents[c];
-        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
-        p->weight.c[c] = tangents[n + c];
-    }
+    color added = color_mul(t, way.arrived, found), next = color_mul(t, way.arrived, factor);
+    carry_tangents(w, p, &v, way.weight, add_way(w, p, &v, &way, added), next, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
     if (drt_any(w))
         drt_passed(w, &p->drt_path);
