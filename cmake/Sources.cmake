@@ -384,6 +384,7 @@ set(api_sources
     src/api/job_rays.c
     src/api/job_prints.c
     src/api/job_results.c
+    src/api/job_split.c
     src/api/job_traces.c
     src/api/wavefront.c
     src/api/kernel_cache.c

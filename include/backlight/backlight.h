@@ -528,8 +528,9 @@ BL_API const char *bl_job_rays(const bl_job *job);
 BL_API bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
 /* What its gradients take for constant of a sampled path: "detached", points and directions; "attached", the
  * random numbers, so that directions of smooth lobes and the camera's rays follow parameters (Vicini,
- * Speierer, Jakob 2021, section 4.2); "local", random numbers where something requested moves vertices. It
- * follows from all requested parameters together. */
+ * Speierer, Jakob 2021, section 4.2); "local", random numbers where something requested moves vertices;
+ * "split", local for what moves shapes and attached for all else, in a pass of its own each. It follows from
+ * all requested parameters together. */
 BL_API const char *bl_job_sampling(const bl_job *job);
 
 /* Values of any parameter of the scene, bl_parameter_info.count of them, by its index in the scene; a job
@@ -828,6 +829,15 @@ typedef struct bl_pass_info {
     uint64_t reserved[8];
 } bl_pass_info;
 BL_API bl_pass_info bl_pass_info_get(bl_pass pass); /* name NULL: there is no such pass */
+
+/* A job is split where what moves shapes is among its parameters, and what turns mirrors and glass, or the
+ * camera beside those, is, too (docs/theory/moving_geometry.md). It then has two kernels of each pass that
+ * differentiates paths or edges, and runs both. The functions below that speak of a pass mean the kernel of
+ * the part that bl_job_show_part has chosen, at first of part 0. */
+/* The name of a part of a pass: "shapes" (0) or "others" (1) in a split job, else "" (0); NULL: there is no
+ * such part. */
+BL_API const char *bl_job_part_name(const bl_job *job, bl_pass pass, uint32_t part);
+BL_API bl_result bl_job_show_part(bl_job *job, uint32_t part);
 
 /* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the
  * text. */

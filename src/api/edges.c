@@ -84,7 +84,7 @@ bl_result edges_prepare(bl_job *job, bl_error *err)
 
 bool edges_prepared(const bl_job *job)
 {
-    return job->kernels[RENDER_EDGES_LEARN] && gpu_buffer_size(job->samples) >= 4 * learnt_words(job);
+    return job->made->kernels[RENDER_EDGES_LEARN] && gpu_buffer_size(job->samples) >= 4 * learnt_words(job);
 }
 
 void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k)

@@ -22,6 +22,7 @@
 #include "api/fit_noise.h"
 #include "api/fit_words.h"
 #include "api/job_pass.h"
+#include "api/job_split.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static const double COST = 2;
 
 static bool keeps(const bl_fit *fit)
 {
-    return fit->job->plan->edges && fit->seen_count == 1 && !fit->desc.batch;
+    const bl_job *job = fit->job;
+    return job->plan->edges && !job_split_edges(job) && fit->seen_count == 1 && !fit->desc.batch;
 }
 
 static uint32_t steps_done(const bl_fit *fit) { return fit->status.step - fit->desc.first_step; }

@@ -5,6 +5,7 @@
 #include "api/job_buffers.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
+#include "api/job_split.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,37 @@ static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_er
     return r;
 }
 
+/* Finds the part of the derivative that some kernels find (job_split.h). */
+static bl_result run_part(bl_job *job, const job_work_desc *w, float *image, bl_stats *stats, bl_error *err)
+{
+    const uint64_t edges = stats->edges;
+    stats->edges = 0;
+    TRY(job_run(job, w, stats, err));
+    TRY(job_read_counters(job, stats, err));
+    TRY(job_resolve(job, w->spp, w->strips, image, stats, err));
+    TRY(edges_add_splats(job, image, stats, err));
+    stats->edges += edges;
+    return BL_OK;
+}
+
+/* Adds the second part of a split job to the image. */
+static bl_result add_part(bl_job *job, const job_work_desc *w, float *image, bl_stats *stats, bl_error *err)
+{
+    const size_t n = job_values(job);
+    float *more = image ? memory_alloc(n * sizeof *more) : NULL;
+    if (image && !more)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
+    const bl_result r = run_part(job, w, more, stats, err);
+    for (size_t i = 0; i < n && image && r == BL_OK; i++)
+        image[i] += more[i];
+    memory_free(more);
+    return r;
+}
+
 static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats,
                          bl_error *err)
 {
+    const uint32_t parts = job_split_parts(job, RENDER_FORWARD);
     job_work_desc w = {
         .pass = RENDER_FORWARD,
         .spp = job_gradient_spp(job, desc->spp, 1),
@@ -41,7 +70,8 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
         .slice_seconds = desc->slice_seconds,
         .progress = desc->progress,
         .user = desc->user,
-        .progress_to = 1,
+        .part = parts > 1,
+        .progress_to = 1.0 / parts,
     };
     w.strips = job_strips(job_pixels(job), w.spp);
     if (!job->plan->any_request)
@@ -49,10 +79,12 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
                          "the job was created without parameters, so there is nothing to differentiate by");
     TRY(guide_follow(job, err));
     TRY(write_tangents(job, desc->tangents, err));
-    TRY(job_run(job, &w, stats, err));
-    TRY(job_read_counters(job, stats, err));
-    TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
-    return edges_add_splats(job, image, stats, err);
+    TRY(run_part(job, &w, image, stats, err));
+    if (parts == 1)
+        return BL_OK;
+    w.part++, w.keeps_status = true;
+    w.progress_from = w.progress_to, w.progress_to = 1;
+    return add_part(job, &w, image, stats, err);
 }
 
 bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats)

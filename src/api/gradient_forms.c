@@ -280,7 +280,7 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
     job_work_desc half = *w;
     half.progress_to = middle;
     TRY(job_run_part(job, &half, RENDER_REPLAY, tile, stats, err));
-    if (bl_gradient_form_finds_loss(w->form))
+    if (bl_gradient_form_finds_loss(w->form) && !w->compared)
         TRY(compare(job, w, tile, last, stats, err));
     half.progress_from = middle, half.progress_to = w->progress_to;
     return job_run_part(job, &half, RENDER_ADJOINT, tile, stats, err);

@@ -192,6 +192,8 @@ bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
 const char *bl_job_sampling(const bl_job *job)
 {
     const plan *p = job->plan;
+    if (job->split)
+        return "split";
     const bool from_lights = p->scene->light_tracing, hits = p->moves & MOVE_HITS;
     bool attached = plan_is_volumetric(p) ? plan_attaches_through(p) : plan_attaches_paths(p) && !hits;
     if (from_lights ? plan_moves_light_paths(p) : attached)
@@ -265,8 +267,9 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     if (rays == PLAN_RAYS_QUERY &&
         moves_solids(job)) /* the device's structure would have to follow their boxes */
         rays = PLAN_RAYS_BVH;
-    job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
-                            job->testing.passes_off >> OPT_SWITCH_COUNT);
+    job->plan = job->whole = plan_create(job->scene, job->requested, job->requested_count, rays,
+                                         job->testing.passes_off >> OPT_SWITCH_COUNT);
+    job->made = &job->sets[0];
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->cut_at_calls = job->desc.wavefront == BL_WAVEFRONT_TARGET;
     job->plan->doubles = job->desc.precision == BL_PRECISION_DOUBLE;
@@ -291,17 +294,11 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         r = check_sensors(job, &err);
     if (r == BL_OK)
         r = check_places(job, &err);
-    if (r == BL_OK && plan_attaches_paths(job->plan) && !plan_is_volumetric(job->plan) &&
-        !job->scene->light_tracing && job->plan->moves & MOVE_HITS)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED,
-                      "gradients by vertex positions or places of shapes, in one job with those of what "
-                      "turns mirrors and glass, or with those of the camera where there are mirrors, smooth "
-                      "glass, masks, hidden lights, dispersion or polarised light, "
-                      "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan) &&
         (job->scene->method != METHOD_TAPE || job->scene->detached))
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented for this integrator");
+    job->split = plan_splits(job->plan);
     if (r == BL_OK && job->desc.wavefront != BL_WAVEFRONT_NONE)
         r = check_wavefront(job, &err);
     if (r == BL_OK)
@@ -327,6 +324,13 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     return job_create(device, scene, desc, NULL, out);
 }
 
+static void drop_kernels(job_kernel_set *set)
+{
+    for (int k = 0; k < RENDER_PASS_COUNT; k++)
+        gpu_kernel_destroy(set->kernels[k]);
+    wavefront_destroy(set->wavefronts);
+}
+
 void bl_job_destroy(bl_job *job)
 {
     if (!job)
@@ -335,13 +339,12 @@ void bl_job_destroy(bl_job *job)
     gpu_accel_destroy(job->accel);
     gpu_hierarchy_destroy(job->hierarchy);
     bounds_destroy(job->bounds);
-    for (int k = 0; k < RENDER_PASS_COUNT; k++)
-        gpu_kernel_destroy(job->kernels[k]);
-    wavefront_destroy(job);
+    for (int k = 0; k <= PLAN_SPLITS; k++)
+        drop_kernels(&job->sets[k]);
     geometry_destroy(job);
     job_drop_buffers(job);
     job_prints_destroy(job);
-    plan_destroy(job->plan);
+    plan_destroy(job->whole);
     memory_free(job->requested);
     memory_free(job->host_values);
     memory_free(job->changed);

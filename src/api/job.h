@@ -30,11 +30,26 @@ typedef struct job_loss {
     const fit_composite *composite; /* instead of kind and constant; NULL: those */
 } job_loss;
 
+/* Kernels that are made of one plan. */
+typedef struct job_kernel_set {
+    gpu_kernel *kernels[RENDER_PASS_COUNT];
+    struct wavefront *wavefronts[RENDER_PASS_COUNT]; /* instead of these (wavefront.h) */
+    bl_kernel_info compiled[RENDER_PASS_COUNT];
+    uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
+    double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
+} job_kernel_set;
+
 struct bl_job {
     bl_device *device;
     bl_context *context;
     const render_scene *scene;
-    plan *plan;
+    plan *plan;                           /* of which kernels are made: the whole one, or one of its parts */
+    job_kernel_set *made;                 /* those of this plan */
+    plan *whole, parts[PLAN_SPLITS];      /* see job_split.h */
+    job_kernel_set sets[1 + PLAN_SPLITS]; /* of the whole plan, then of its parts */
+    bool split;
+    uint32_t shown_part, /* bl_job_show_part */
+        frozen_part;     /* whose values the last frozen image had */
     bl_job_testing testing;
     bl_job_desc desc;
     float *host_values;                   /* values of parameters, as they were last set from the host */
@@ -47,11 +62,6 @@ struct bl_job {
     bool lights_moved;             /* lights have moved, and their tables are not up to date */
     struct job_geometry *geometry; /* NULL until vertices have moved */
 
-    gpu_kernel *kernels[RENDER_PASS_COUNT];
-    struct wavefront *wavefronts[RENDER_PASS_COUNT]; /* instead of these (wavefront.h) */
-    bl_kernel_info compiled[RENDER_PASS_COUNT];
-    uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
-    double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
     gpu_batch *batch;
     gpu_accel *accel;         /* NULL unless rays are queries, and where the caller gives one (job_accel.c) */
     gpu_hierarchy *hierarchy; /* NULL unless the device is native and traverses */

@@ -44,14 +44,14 @@ uint32_t job_lanes_least(const bl_device *device)
 
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
 {
-    BL_ASSERT(job->kernels[pass], "%s: its kernel is not there", render_passes[pass].name);
+    BL_ASSERT(job->made->kernels[pass], "%s: its kernel is not there", render_passes[pass].name);
     bl_error err;
     gpu_buffer *buffers[BUFFER_COUNT + 1];
     job_buffers(job, pass, buffers);
     buffers[BUFFER_VALUES] = values;
     if (job->bounds && bounds_arm(job->bounds, buffers, &err) != BL_OK)
         return; /* The device is lost, and submission says so, too. */
-    gpu_batch_dispatch(job->batch, job->kernels[pass], buffers, push, lanes);
+    gpu_batch_dispatch(job->batch, job->made->kernels[pass], buffers, push, lanes);
 }
 
 void job_record_update(bl_job *job, render_pass pass, gpu_buffer *values)
@@ -265,7 +265,7 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
             .work = &piece,
             .window = r,
             .together = sums,
-            .speed = &job->paths_per_second[pass],
+            .speed = &job->made->paths_per_second[pass],
             .record = record_range,
             .run = cut ? run_wavefront : NULL,
             .ran = count_paths,

@@ -43,6 +43,8 @@ typedef struct job_work_desc {
     uint32_t shared;    /* gradient pass in two walks: samples of an image that both halves see besides */
     uint32_t film_spp;  /* of RENDER_EDGES_PATH_FORWARD: by how many samples the film is divided */
     bool keeps_status;  /* counters of the pass before go on */
+    uint32_t part;      /* of a pass that differentiates: 1 + the part of a split job; 0: all of them */
+    bool compared;      /* gradient pass that finds the loss: an earlier part has found it */
     bool adds;          /* gradient pass: adds to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where
                         they are */

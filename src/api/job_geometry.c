@@ -344,11 +344,11 @@ bool geometry_prepared(const bl_job *job, geometry_changes c)
             there &= g && g->moves[mover_of(job, c.parameters[i])];
         }
     if (moved)
-        there &= g && g->listed && job->kernels[RENDER_GEOMETRY] &&
-                 (!job->plan->posed || job->kernels[RENDER_UPDATE]) &&
+        there &= g && g->listed && job->made->kernels[RENDER_GEOMETRY] &&
+                 (!job->plan->posed || job->made->kernels[RENDER_UPDATE]) &&
                  (!job->accel || gpu_accel_changes(job->accel));
     if (c.gradient && job->plan->normals_derived)
-        there &= g && g->listed && job->kernels[RENDER_GEOMETRY_ADJOINT];
+        there &= g && g->listed && job->made->kernels[RENDER_GEOMETRY_ADJOINT];
     return there;
 }
 

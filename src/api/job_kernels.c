@@ -2,6 +2,7 @@
  * A job's kernels: from the trace of a pass to what runs on the device, made when they are first needed. */
 #include "api/job_kernels.h"
 #include "api/job_buffers.h"
+#include "api/job_split.h"
 #include "api/kernel_code.h"
 #include "api/ray_backend.h"
 #include "api/trace_dump.h"
@@ -69,6 +70,8 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
     const char *refused = render_pass_refused(job->scene, pass);
+    BL_ASSERT(job_split_parts(job, pass) == 1 || job->plan != job->whole, "%s of both parts of a split job",
+              render_passes[pass].name);
     if (refused)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s", refused);
     render_trace_options o = {
@@ -174,9 +177,13 @@ bl_result job_kernel_of(bl_job *job, render_pass pass, const ir_module *trace, c
 static bl_result make_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
     ir_module *trace;
-    bl_kernel_info *took = &job->compiled[pass];
+    bl_kernel_info *took = &job->made->compiled[pass];
+    const char *part = job_split_name(job);
     TRY(job_trace_timed(job, pass, &trace, took, err));
-    bl_result r = job_kernel_of(job, pass, trace, render_passes[pass].name, out, took, err);
+    text label = {0};
+    text_add(&label, part ? "%s-%s" : "%s", render_passes[pass].name, part);
+    bl_result r = job_kernel_of(job, pass, trace, label.data, out, took, err);
+    text_free(&label);
     ir_module_destroy(trace);
     return r;
 }
@@ -185,15 +192,16 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 {
     BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     uint32_t addressed = job_addressed(job, pass);
-    if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* A buffer has outgrown a binding. */
-        gpu_kernel_destroy(job->kernels[pass]);
-        job->kernels[pass] = NULL;
+    if (job->made->kernels[pass] &&
+        addressed & ~job->made->addressed[pass]) { /* A buffer has outgrown a binding. */
+        gpu_kernel_destroy(job->made->kernels[pass]);
+        job->made->kernels[pass] = NULL;
     }
-    if (!job->kernels[pass]) {
-        job->addressed[pass] = addressed;
-        TRY(make_kernel(job, pass, &job->kernels[pass], err));
+    if (!job->made->kernels[pass]) {
+        job->made->addressed[pass] = addressed;
+        TRY(make_kernel(job, pass, &job->made->kernels[pass], err));
     }
-    *out = job->kernels[pass];
+    *out = job->made->kernels[pass];
     return BL_OK;
 }
 
@@ -213,18 +221,37 @@ bl_pass_info bl_pass_info_get(bl_pass pass)
     return (bl_pass_info){.name = p->name, .help = p->help, .gradient = p->needs & NEEDS_REQUEST};
 }
 
-bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
+bl_result job_pass_enter(bl_job *job, bl_pass pass, render_pass *out)
 {
     bl_error err;
     if ((unsigned)pass >= BL_PASS_COUNT)
         return context_fail_range(job->context, "pass", (uint32_t)pass, BL_PASS_COUNT);
     *out = public_passes[pass];
+    job_split_enter(job, *out, job->shown_part);
     const char *lack = render_pass_lacks(job->plan, render_passes[*out].needs);
     if (lack) {
+        job_split_leave(job);
         error_set(&err, BL_ERROR_ARGUMENT, "%s, so the pass %s would be empty", lack,
                   render_passes[*out].name);
         return context_fail(job->context, &err);
     }
+    return BL_OK;
+}
+
+const char *bl_job_part_name(const bl_job *job, bl_pass pass, uint32_t part)
+{
+    const bool known = (unsigned)pass < BL_PASS_COUNT;
+    if (known && job_split_parts(job, public_passes[pass]) > 1)
+        return job_split_part_name(part);
+    return known && part == 0 ? "" : NULL;
+}
+
+bl_result bl_job_show_part(bl_job *job, uint32_t part)
+{
+    const uint32_t parts = job->split ? PLAN_SPLITS : 1;
+    if (part >= parts)
+        return context_fail_range(job->context, "part of the job", part, parts);
+    job->shown_part = part;
     return BL_OK;
 }
 
@@ -233,37 +260,46 @@ bool bl_job_has_pass(const bl_job *job, bl_pass pass)
     if ((unsigned)pass >= BL_PASS_COUNT)
         return false;
     render_pass which = public_passes[pass];
-    return !render_pass_lacks(job->plan, render_passes[which].needs) &&
-           !render_pass_refused(job->scene, which);
+    const bool split = job_split_parts(job, which) > 1;
+    const plan p = split ? plan_part(job->whole, (plan_split)(PLAN_SHAPES + job->shown_part)) : *job->whole;
+    return !render_pass_lacks(&p, render_passes[which].needs) && !render_pass_refused(job->scene, which);
 }
 
 bool bl_job_kernel_statistic(const bl_job *job, bl_pass pass, uint32_t index, const char **name,
                              double *value)
 {
     const gpu_statistic *list;
-    const gpu_kernel *kernel = (unsigned)pass < BL_PASS_COUNT ? job->kernels[public_passes[pass]] : NULL;
+    if ((unsigned)pass >= BL_PASS_COUNT)
+        return false;
+    const render_pass which = public_passes[pass];
+    const bool split = job_split_parts(job, which) > 1;
+    const gpu_kernel *kernel = job->sets[split ? 1 + job->shown_part : 0].kernels[which];
     if (!kernel || index >= gpu_kernel_statistics(kernel, &list))
         return false;
     *name = list[index].name, *value = list[index].value;
     return true;
 }
 
+static bl_result spirv(const bl_job *job, render_pass pass, kernel_code *code, bl_error *err)
+{
+    ir_module *trace;
+    bl_kernel_info took;
+    TRY(job_trace_timed(job, pass, &trace, &took, err));
+    const making how = {.native = X86_NONE};
+    bl_result r = generate(job, pass, trace, render_passes[pass].name, how, code, &took, err);
+    ir_module_destroy(trace);
+    return r == BL_OK ? memory_for_user(code->words, err) : r;
+}
+
 bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count)
 {
     *words = NULL;
     render_pass which = RENDER_PRIMAL;
-    TRY(job_pass(job, pass, &which));
-    ir_module *trace;
+    TRY(job_pass_enter(job, pass, &which));
     kernel_code code;
-    bl_kernel_info took;
     bl_error err = {0};
-    if (job_trace_timed(job, which, &trace, &took, &err) != BL_OK)
-        return context_fail(job->context, &err);
-    const making how = {.native = X86_NONE};
-    bl_result r = generate(job, which, trace, render_passes[which].name, how, &code, &took, &err);
-    ir_module_destroy(trace);
-    if (r == BL_OK)
-        r = memory_for_user(code.words, &err);
+    const bl_result r = spirv(job, which, &code, &err);
+    job_split_leave(job);
     if (r != BL_OK)
         return context_fail(job->context, &err);
     *words = code.words, *word_count = code.word_count;
@@ -294,10 +330,12 @@ bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out)
 {
     *out = NULL;
     render_pass which = RENDER_PRIMAL;
-    TRY(job_pass(job, pass, &which));
+    TRY(job_pass_enter(job, pass, &which));
     text listing = {0};
     bl_error err = {0};
-    if (list(job, which, &listing, &err) != BL_OK || memory_for_user(listing.data, &err) != BL_OK)
+    bl_result r = list(job, which, &listing, &err);
+    job_split_leave(job);
+    if (r != BL_OK || memory_for_user(listing.data, &err) != BL_OK)
         return context_fail(job->context, &err);
     *out = listing.data;
     return BL_OK;

@@ -148,7 +148,7 @@ static double seconds_of(const bl_job *job, const job_recorded_pass *p)
     uint32_t count = walks_of(job, &p->work, walks);
     double paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1}) / count, sum = 0;
     for (uint32_t k = 0; k < count; k++) {
-        double speed = job->paths_per_second[walks[k]];
+        double speed = job->made->paths_per_second[walks[k]];
         if (!(speed > 0))
             return 0;
         sum += paths / speed;
@@ -206,7 +206,7 @@ static bool edges_there(const bl_job *job, const job_work_desc *w)
     bool there = !edges_wanted(job, w) || edges_prepared(job);
     for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
         render_pass pass;
-        there &= !edges_pass(job, false, k, &pass) || job->kernels[pass];
+        there &= !edges_pass(job, false, k, &pass) || job->made->kernels[pass];
     }
     return there;
 }
@@ -239,13 +239,13 @@ bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
     const plan *p = job->plan;
     uint64_t lanes = job_everything(w, job_pixels(job)).lane_count;
     bool there = edges_there(job, w) && job->film_words >= film_channels(job->scene) * lanes &&
-                 (!p->update_count || job->kernels[RENDER_UPDATE]) &&
-                 (!p->table_builds.count || job->kernels[RENDER_TABLES]);
+                 (!p->update_count || job->made->kernels[RENDER_UPDATE]) &&
+                 (!p->table_builds.count || job->made->kernels[RENDER_TABLES]);
     if (w->pass == RENDER_GRADIENT && p->update_requested)
-        there &= job->kernels[RENDER_UPDATE_ADJOINT] != NULL;
+        there &= job->made->kernels[RENDER_UPDATE_ADJOINT] != NULL;
     render_pass walks[2];
     for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
-        there &= job->kernels[walks[k]] != NULL;
+        there &= job->made->kernels[walks[k]] != NULL;
     return there && (!keeps_samples(w) || gradient_form_reserved(job, w)) &&
            (!keeps_tape(job, w) || tape_reserved(job, w));
 }

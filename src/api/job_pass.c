@@ -9,6 +9,7 @@
 #include "api/job_geometry.h"
 #include "api/job_kernels.h"
 #include "api/job_results.h"
+#include "api/job_split.h"
 #include "api/tape.h"
 
 #include <string.h>
@@ -194,6 +195,59 @@ static bl_result find_shared(bl_job *job, const job_work_desc *w, bl_stats *stat
     return job_resolve(job, 2, image.strips, NULL, stats, err);
 }
 
+/* Walks all lanes and samples of a pass, in its form, and then its edges. */
+static bl_result walk(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    if (w->edges_alone)
+        BL_ASSERT(w->pass == RENDER_GRADIENT, "edges alone in pass %d", (int)w->pass);
+    else if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
+        TRY(run_tape(job, w, stats, err));
+    else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
+        TRY(gradient_form_run(job, w, stats, err));
+    else if (!job_splats(job, w->pass))
+        TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job)), stats, err));
+    stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job) * w->spp;
+    return edges_run(job, w, stats, err);
+}
+
+/* The work of part k of a pass. All parts differentiate the loss that the first one finds. */
+static job_work_desc part_work(const bl_job *job, const job_work_desc *w, uint32_t k)
+{
+    const uint32_t count = job_split_parts(job, w->pass);
+    const double range = (w->progress_to - w->progress_from) / count;
+    job_work_desc part = *w;
+    if (w->part || count == 1)
+        return part;
+    part.progress_from = w->progress_from + k * range, part.progress_to = part.progress_from + range;
+    part.compared = k > 0;
+    part.adds |= k > 0, part.keeps_status |= k > 0;
+    return part;
+}
+
+/* The film holds the image of one part alone. */
+static bl_result clear_film(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
+    return job_submit(job, stats, &seconds, err);
+}
+
+static bl_result walk_parts(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    const uint32_t first = w->part ? w->part - 1 : 0, end = w->part ? w->part : job_split_parts(job, w->pass);
+    for (uint32_t k = first; k < end; k++) {
+        const job_work_desc part = part_work(job, w, k);
+        if (k > first && !bl_gradient_form_finds_loss(w->form))
+            TRY(clear_film(job, stats, err));
+        job_split_enter(job, w->pass, k);
+        const bl_result r = walk(job, &part, stats, err);
+        job_split_leave(job);
+        TRY(r);
+    }
+    return BL_OK;
+}
+
 static bl_result run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     BL_ASSERT(w->spp > 0 && w->strips > 0, "%u samples in %u strips", w->spp, w->strips);
@@ -205,16 +259,7 @@ static bl_result run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_er
     TRY(job_reserve_film(job, w->pass, all.lane_count, err));
     bool splats = job_splats(job, w->pass);
     TRY(splats ? run_splats(job, w, stats, err) : job_prepare(job, w, stats, err));
-    if (w->edges_alone)
-        BL_ASSERT(w->pass == RENDER_GRADIENT, "edges alone in pass %d", (int)w->pass);
-    else if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
-        TRY(run_tape(job, w, stats, err));
-    else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
-        TRY(gradient_form_run(job, w, stats, err));
-    else if (!splats)
-        TRY(job_run_part(job, w, w->pass, all, stats, err));
-    TRY(edges_run(job, w, stats, err));
-    stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job) * w->spp;
+    TRY(walk_parts(job, w, stats, err));
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }
 

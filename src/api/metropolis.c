@@ -124,7 +124,7 @@ static bl_result run_steps(chains *c, enum chain_phase phase, uint32_t first, ui
         .batch = c->job->batch,
         .work = &piece,
         .window = {.lane_count = c->lanes, .first_sample = first, .last_sample = last},
-        .speed = &c->job->paths_per_second[RENDER_PRIMAL],
+        .speed = &c->job->made->paths_per_second[RENDER_PRIMAL],
         .record = record_steps,
         .user = c,
     };

@@ -3,6 +3,7 @@
 #include "api/guide.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
+#include "api/job_split.h"
 #include "api/metropolis.h"
 
 #include <stdlib.h>
@@ -82,6 +83,35 @@ static bl_result write_frozen(bl_job *job, const bl_render_desc *desc, bl_error 
     return r;
 }
 
+/* Chooses the part of a split job whose kernels find an image of frozen values: that of the values that
+ * differ from the job's. Where none do, it is that of the frozen image before, so that differences subtract
+ * alike. */
+static bl_result choose_part(bl_job *job, const bl_render_desc *desc, job_work_desc *w, bl_error *err)
+{
+    const render_scene *s = job->scene;
+    bool moved[PLAN_SPLITS] = {false};
+    if (job_split_parts(job, RENDER_FROZEN) == 1)
+        return BL_OK;
+    for (uint32_t i = 0, from = 0; i < s->parameters.count; i++) {
+        const uint32_t offset = job->plan->value_offset[i], count = s->parameters.data[i].count;
+        for (uint32_t k = 0; k < count && offset != PLAN_NONE; k++) {
+            const double v =
+                desc->frozen_doubles ? desc->frozen_doubles[from + k] : (double)desc->frozen[from + k];
+            moved[plan_split_of(s, i) - PLAN_SHAPES] |= v != (double)job->host_values[offset + k];
+        }
+        from += count;
+    }
+    if (moved[0] && moved[1])
+        return error_set(
+            err, BL_ERROR_UNSUPPORTED,
+            "frozen values differ both of what moves shapes and of what turns mirrors, the camera "
+            "or other parameters: give one image for either");
+    if (moved[0] || moved[1])
+        job->frozen_part = moved[1];
+    w->part = 1 + job->frozen_part;
+    return BL_OK;
+}
+
 /* Samples that a pixel has: its strips share them evenly (kernel.c in render/integrator/walk). */
 static uint32_t samples_so_far(const job_work_desc *w, const job_reached *r, uint32_t pixel)
 {
@@ -124,8 +154,10 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
                          "a frozen-path evaluation needs a job created with `frozen`");
     if (frozen && desc->variance)
         return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
-    if (frozen)
+    if (frozen) {
         TRY(write_frozen(job, desc, err));
+        TRY(choose_part(job, desc, &w, err));
+    }
     TRY(guide_follow(job, err));
     job->reached = (job_reached){0};
     const bool chains = job->scene->metropolis.particles && w.pass == RENDER_PRIMAL;

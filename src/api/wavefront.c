@@ -42,11 +42,11 @@ static void destroy_kernels(struct wavefront *w)
     memory_free(w->segments), memory_free(w->calls), memory_free(w);
 }
 
-void wavefront_destroy(bl_job *job)
+void wavefront_destroy(struct wavefront *all[RENDER_PASS_COUNT])
 {
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
-        if (job->wavefronts[k])
-            destroy_kernels(job->wavefronts[k]);
+        if (all[k])
+            destroy_kernels(all[k]);
 }
 
 static void add_up(bl_kernel_info *all, const bl_kernel_info *one)
@@ -135,10 +135,10 @@ bl_result wavefront_make(bl_job *job, render_pass pass, bl_kernel_info *took, bl
 {
     BL_ASSERT(wavefront_wanted(job, pass), "%s is not done in wavefront mode", render_passes[pass].name);
     uint32_t addressed = job_addressed(job, pass);
-    struct wavefront *w = job->wavefronts[pass];
+    struct wavefront *w = job->made->wavefronts[pass];
     if (w && addressed & ~w->addressed) { /* A buffer has outgrown a binding. */
         destroy_kernels(w);
-        w = job->wavefronts[pass] = NULL;
+        w = job->made->wavefronts[pass] = NULL;
     }
     if (!w) {
         if (job->bounds)
@@ -151,7 +151,7 @@ bl_result wavefront_make(bl_job *job, render_pass pass, bl_kernel_info *took, bl
         if (r != BL_OK)
             destroy_kernels(w);
         TRY(r);
-        job->wavefronts[pass] = w;
+        job->made->wavefronts[pass] = w;
     }
     if (took)
         *took = w->took;
@@ -272,7 +272,7 @@ static bl_result run_walks(run *r, render_pass pass, bl_error *err)
 bl_result wavefront_run(bl_job *job, render_pass pass, const uint32_t push[UNIFORM_COUNT], double *seconds,
                         bl_error *err)
 {
-    run r = {.job = job, .w = job->wavefronts[pass]};
+    run r = {.job = job, .w = job->made->wavefronts[pass]};
     BL_ASSERT(r.w && push[UNIFORM_LANE_COUNT] > 0, "%s: no kernels, or no lanes", render_passes[pass].name);
     memcpy(r.push, push, UNIFORM_COUNT * sizeof *push);
     const uint32_t most = lanes_for(r.w->words, r.w->targets);

@@ -168,15 +168,18 @@ static form *add_form(bench *b)
     return f;
 }
 
-/* What making a kernel took, added to the form's. */
+/* What making the kernels of a pass took, added to the form's. */
 static int compile(bench *b, form *f, bl_pass pass)
 {
-    bl_kernel_info one;
-    SESSION_TRY(b->session, bl_job_compile(f->job, pass, &one));
-    f->kernel.trace_seconds += one.trace_seconds, f->kernel.optimise_seconds += one.optimise_seconds;
-    f->kernel.generate_seconds += one.generate_seconds, f->kernel.driver_seconds += one.driver_seconds;
-    f->kernel.cache_seconds += one.cache_seconds;
-    f->kernel.spirv_words += one.spirv_words;
+    for (uint32_t part = 0; bl_job_part_name(f->job, pass, part); part++) {
+        bl_kernel_info one;
+        SESSION_TRY(b->session, bl_job_show_part(f->job, part));
+        SESSION_TRY(b->session, bl_job_compile(f->job, pass, &one));
+        f->kernel.trace_seconds += one.trace_seconds, f->kernel.optimise_seconds += one.optimise_seconds;
+        f->kernel.generate_seconds += one.generate_seconds, f->kernel.driver_seconds += one.driver_seconds;
+        f->kernel.cache_seconds += one.cache_seconds;
+        f->kernel.spirv_words += one.spirv_words;
+    }
     return CLI_OK;
 }
 

@@ -84,42 +84,56 @@ static void add_kernel(compiling *c, const char *name, const bl_kernel_info *inf
     cJSON_AddItemToArray(c->kernels, kernel);
 }
 
-static int compile_pass(compiling *c, bl_pass pass)
+/* name: of the pass and, in a split job, of its part. */
+static int compile_pass(compiling *c, bl_pass pass, const char *name)
 {
     bl_kernel_info info;
-    note(c->session->common, "compiling %s", pass_name(pass));
+    note(c->session->common, "compiling %s", name);
     SESSION_TRY(c->session, bl_job_compile(c->job, pass, &info));
     cJSON *statistics = cJSON_CreateObject();
-    const char *name;
+    const char *number;
     double value;
-    for (uint32_t k = 0; bl_job_kernel_statistic(c->job, pass, k, &name, &value); k++)
-        cJSON_AddNumberToObject(statistics, name, value);
-    add_kernel(c, pass_name(pass), &info, statistics);
+    for (uint32_t k = 0; bl_job_kernel_statistic(c->job, pass, k, &number, &value); k++)
+        cJSON_AddNumberToObject(statistics, number, value);
+    add_kernel(c, name, &info, statistics);
     return CLI_OK;
 }
 
-static int save_spirv(const compiling *c, bl_pass pass)
+static int save_spirv(const compiling *c, bl_pass pass, const char *name)
 {
     uint32_t *words;
     size_t count;
     SESSION_TRY(c->session, bl_job_spirv(c->job, pass, &words, &count));
-    char *path = text_format("%s/%s.spv", c->args->spirv, pass_name(pass));
+    char *path = text_format("%s/%s.spv", c->args->spirv, name);
     int status = save_file(path, words, count * sizeof *words);
     free(path);
     free(words);
     return status;
 }
 
+/* The kernel of one part of a pass. */
+static int compile_part(compiling *c, bl_pass pass, uint32_t part)
+{
+    const char *of = bl_job_part_name(c->job, pass, part);
+    const bool named = c->args->passes.count;
+    SESSION_TRY(c->session, bl_job_show_part(c->job, part));
+    if (named ? !is_named(c, pass) : is_extra(pass))
+        return CLI_OK;
+    if ((!named || *of) && !bl_job_has_pass(c->job, pass))
+        return CLI_OK;
+    char *name = text_format("%s%s%s", pass_name(pass), *of ? "-" : "", of);
+    int status = c->args->spirv ? save_spirv(c, pass, name) : CLI_OK;
+    if (status == CLI_OK)
+        status = compile_pass(c, pass, name);
+    free(name);
+    return status;
+}
+
 static int compile_passes(compiling *c)
 {
-    for (bl_pass pass = 0; pass < BL_PASS_COUNT; pass++) {
-        bool named = c->args->passes.count;
-        if (named ? !is_named(c, pass) : is_extra(pass) || !bl_job_has_pass(c->job, pass))
-            continue;
-        if (c->args->spirv)
-            CLI_TRY(save_spirv(c, pass));
-        CLI_TRY(compile_pass(c, pass));
-    }
+    for (bl_pass pass = 0; pass < BL_PASS_COUNT; pass++)
+        for (uint32_t part = 0; bl_job_part_name(c->job, pass, part); part++)
+            CLI_TRY(compile_part(c, pass, part));
     return CLI_OK;
 }
 

@@ -12,7 +12,7 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *pass, *output, *spirv, *dot;
+    const char *scene, *pass, *part, *output, *spirv, *dot;
     cli_names parameters;
     bool optimised, stages, disassemble, native;
 } arguments;
@@ -135,12 +135,27 @@ static int create_job(const cli_session *session, const arguments *args, bl_job 
     return status;
 }
 
+/* Chooses the part of a split job. */
+static int choose_part(const cli_session *session, const arguments *args, bl_job *job)
+{
+    const char *name = NULL;
+    uint32_t part = 0;
+    while ((name = bl_job_part_name(job, pass_of(args->pass), part)) && strcmp(name, args->part) != 0)
+        part++;
+    if (!name)
+        return fail("--part: the pass %s of this job is in one part", args->pass);
+    SESSION_TRY(session, bl_job_show_part(job, part));
+    return CLI_OK;
+}
+
 static int with_job(const cli_session *session, const arguments *args)
 {
     bl_job *job;
     CLI_TRY(create_job(session, args, &job));
     bool words = args->spirv || args->disassemble;
-    int status = args->dot ? put_graph(session, args, job) : CLI_OK;
+    int status = args->part ? choose_part(session, args, job) : CLI_OK;
+    if (status == CLI_OK && args->dot)
+        status = put_graph(session, args, job);
     if (status == CLI_OK && words)
         status = put_spirv(session, args, job);
     else if (status == CLI_OK && args->native)
@@ -189,6 +204,9 @@ static const cli_option options[] = {
      .required = true, .choice = pass_name},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters of gradient and forward passes (default: all that have one)"},
+    {.name = "--part", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(part),
+     .help = "of a job that needs two kernels of the pass: shapes (the default), what moves, or others",
+     .choices = "shapes|others"},
     {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised),
      .help = "the trace as it goes to code generation, not as recorded"},
     {.name = "--stages", .kind = CLI_FLAG, .offset = FIELD(stages),

@@ -254,7 +254,13 @@ int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **jo
 int session_compile(const cli_session *session, bl_job *job, bl_pass pass)
 {
     const double begun = seconds_now();
-    bl_result result = interrupt_may_end(true) ? bl_job_compile(job, pass, NULL) : BL_OK;
+    bl_result result = BL_OK;
+    for (uint32_t part = 0; interrupt_may_end(true) && result == BL_OK && bl_job_part_name(job, pass, part);
+         part++) {
+        result = bl_job_show_part(job, part);
+        if (result == BL_OK && bl_job_has_pass(job, pass))
+            result = bl_job_compile(job, pass, NULL);
+    }
     interrupt_may_end(false);
     tell(session->common, "kernels: %s", duration_text(seconds_now() - begun));
     SESSION_TRY(session, result);

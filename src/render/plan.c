@@ -170,7 +170,7 @@ static void write_views(plan *p)
         plan_instance view = plan_instantiate(p, &sensors, s->sensors.data[i], NULL);
         p->views[i] = view.cls == 0 ? view.record : 0;
     }
-    p->sensor = sensors.data[0];
+    p->sensor = sensors.data[0], p->camera = true;
     array_free(&sensors);
 }
 
@@ -239,7 +239,7 @@ static void write_words(plan *p)
         p->words.data[sensor + SENSOR_OF_CLASS] = p->words.data[HEADER_VIEW];
 }
 
-bool plan_attaches_paths(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
+bool plan_attaches_paths(const plan *p) { return p->camera || (p->turns && !p->scene->detached); }
 
 static bool delta_lights_move(const plan *p)
 {
@@ -252,7 +252,7 @@ static bool delta_lights_move(const plan *p)
 
 static bool moves_camera_and_hits(const plan *p)
 {
-    return p->sensor && p->moves & MOVE_HITS && !p->scene->light_tracing;
+    return p->camera && p->moves & MOVE_HITS && !p->scene->light_tracing;
 }
 
 /* ---- shapes next to each other ---- */
@@ -320,14 +320,14 @@ static bool walks_for_motion(const plan *p)
 bool plan_attaches_through(const plan *p)
 {
     const render_scene *s = p->scene;
-    bool hidden = p->sensor && s->hide_emitters, leads = s->attaches || render_some_bsdf(s, bsdf_is_smooth);
+    bool hidden = p->camera && s->hide_emitters, leads = s->attaches || render_some_bsdf(s, bsdf_is_smooth);
     return p->turns && leads && render_attaches_through(s) && plan_goes_through(p) &&
            !(p->moves & MOVE_HITS) && !hidden;
 }
 
 bool plan_moves_segments(const plan *p)
 {
-    bool moves = p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p) || plan_attaches_through(p);
+    bool moves = p->camera || p->moves & MOVE_SURFACE || delta_lights_move(p) || plan_attaches_through(p);
     return moves && (p->scene->volumetric || walks_for_motion(p));
 }
 
@@ -350,7 +350,7 @@ bool plan_can_bake(const render_scene *s)
 static bool requested_array(const plan *p, const render_shape *shape, enum mesh_array array)
 {
     uint32_t i = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + array);
-    return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+    return p->moves >> array & 1 && i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
 }
 
 /* Whether light from a mesh changes as the mesh slides along a ray: by what its texture shows there, or by
@@ -376,6 +376,7 @@ static bool lights_slide(const plan *p)
 static void derive_normals(plan *p)
 {
     const render_scene *s = p->scene;
+    p->first_derived = p->gradient_count;
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         if (!shape->normals_made)
@@ -431,6 +432,43 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     p->lights_tabled = lights_differ(s);
     p->lights_tree = p->lights_tabled && s->light_choice == LIGHTS_BY_TREE && plan_has_light_tree(p);
     write_words(p);
+    return p;
+}
+
+bool plan_splits(const plan *p)
+{
+    bool local = plan_is_volumetric(p) || p->scene->light_tracing;
+    return plan_attaches_paths(p) && p->moves & MOVE_HITS && !local;
+}
+
+plan_split plan_split_of(const render_scene *s, uint32_t parameter)
+{
+    const bool vertices = s->parameters.data[parameter].slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
+    return vertices || to_world_is(s, parameter) ? PLAN_SHAPES : PLAN_OTHERS;
+}
+
+/* Whether normals are among what is requested, besides those that are derived. */
+static bool normals_requested(const plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->scene->parameters.count; i++)
+        any |= p->scene->parameters.data[i].slot == PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS &&
+               p->gradient_offset[i] != PLAN_NONE && p->normals_of[i] == PLAN_NONE;
+    return any;
+}
+
+plan plan_part(const plan *whole, plan_split split)
+{
+    plan p = *whole;
+    BL_ASSERT(plan_splits(whole) && split != PLAN_TOGETHER, "part %d of a plan", (int)split);
+    const bool shapes = split == PLAN_SHAPES;
+    const uint32_t derived = whole->normals_derived ? MOVE_NORMALS : 0u,
+                   alone = derived && !normals_requested(whole) ? MOVE_NORMALS : 0u;
+    p.split = split;
+    p.moves = shapes ? (whole->moves & MOVE_HITS) | derived : whole->moves & ~(MOVE_HITS | alone);
+    p.camera &= !shapes, p.turns &= !shapes, p.curves &= !shapes, p.touches &= shapes;
+    p.lights_slide = lights_slide(&p);
+    p.edges &= shapes || p.camera || delta_lights_move(whole);
     return p;
 }
 

@@ -71,8 +71,15 @@ typedef struct plan_group {
     uint32_t first, count, box_count;
 } plan_group;
 
+/* What the kernels of a plan differentiate: all that is requested; or, where that takes two sets of kernels
+ * (plan_splits), what moves shapes, that is vertices and places, under the local convention, or all else,
+ * along attached paths. */
+typedef enum plan_split { PLAN_TOGETHER, PLAN_SHAPES, PLAN_OTHERS } plan_split;
+enum { PLAN_SPLITS = 2 };
+
 typedef struct plan {
     const render_scene *scene;
+    plan_split split;
     uint32_t off; /* plan_switch */
     arena memory;
     ARRAY(uint32_t) words;     /* the scene buffer */
@@ -83,6 +90,7 @@ typedef struct plan {
                              are generated from: derived values with gradients
                              (integrator/derived/geometry.c); else PLAN_NONE */
     bool normals_derived; /* there are some */
+    uint32_t first_derived;  /* element of the first of these normals */
     uint32_t gradient_count; /* elements, those of derived values included */
     uint32_t stored_count;   /* values of parameters: the scene's, then those of requested geometry */
     uint32_t value_count;    /* of the buffer of values: parameters, then derived values and tables */
@@ -111,6 +119,7 @@ typedef struct plan {
     class_node *filter;
     class_node *sensor; /* where parameters of sensors are wanted, that of the scene's sensor; else NULL. */
     uint32_t *views;    /* Then, by number of the sensor: its record. 0: it is of another class */
+    bool camera;        /* parameters of sensors are differentiated */
     bool turns;         /* some of what is requested turns mirrored or refracted directions */
     bool touches;       /* a shape that is requested to move is next to another one */
     bool curves;        /* some of what is requested is of a medium that bends rays */
@@ -200,6 +209,15 @@ bool plan_moves_segments(const plan *p);
 /* requested: parameter indices. off: plan_switch, what to leave out. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
                   uint32_t off);
+/* Whether gradients of all that is requested need two sets of kernels: paths are attached for the sake of
+ * some of it, and surfaces move with other. */
+bool plan_splits(const plan *p);
+/* The plan as the kernels of a part of its gradients see it: words, values and elements of gradients are
+ * those of the whole, to which everything that it points to belongs. It is made anew whenever the whole
+ * changes. */
+plan plan_part(const plan *whole, plan_split split);
+/* The part to which a parameter belongs: PLAN_SHAPES or PLAN_OTHERS. */
+plan_split plan_split_of(const render_scene *s, uint32_t parameter);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
 /* Whether some material lets paths through. */

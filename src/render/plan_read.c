@@ -23,12 +23,17 @@ ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_r
     return ir_dload(f, BUFFER_VALUES, index, ir_element(f, gradient, element));
 }
 
+/* How values of materials, lights, textures and sensors are read: those stay where kernels differentiate what
+ * moves shapes alone. */
+static tracer held(tracer *t) { return t->plan->split == PLAN_SHAPES ? t_deciding(t) : *t; }
+
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)
 {
     bool requested = n->requested >> slot & 1;
+    tracer now = held(t);
     ir_ref value = t_word(t, record, word),
-           gradient = t->differentiated && requested ? t_word(t, record, word + 1) : value;
-    return plan_value(t, value, gradient, requested, element);
+           gradient = now.differentiated && requested ? t_word(t, record, word + 1) : value;
+    return plan_value(&now, value, gradient, requested, element);
 }
 
 void plan_load_rgb(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref k, ir_ref rgb[3])
@@ -42,14 +47,15 @@ void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t wor
                      uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
-    bool requested = t->differentiated && !t->frozen && n->requested >> PLAN_DATA_SLOT & 1;
+    tracer now = held(t);
+    bool requested = now.differentiated && !t->frozen && n->requested >> PLAN_DATA_SLOT & 1;
     ir_ref base = t_aligned(t, ir_add(f, t_word(t, record, word), first));
     ir_ref gradient = requested ? t_word(t, record, word + 1) : base;
     for (uint32_t c = 0; c < count; c++) {
         ir_ref at = t_offset(t, base, c);
-        out[c] = requested
-                     ? ir_dload(f, BUFFER_VALUES, at, ir_element(f, gradient, t_offset(t, first, c)))
-                     : ir_load(f, IR_F32, t->differentiated && t->frozen ? BUFFER_FROZEN : BUFFER_VALUES, at);
+        out[c] = requested ? ir_dload(f, BUFFER_VALUES, at, ir_element(f, gradient, t_offset(t, first, c)))
+                           : ir_load(f, IR_F32,
+                                     now.differentiated && t->frozen ? BUFFER_FROZEN : BUFFER_VALUES, at);
     }
 }
 

@@ -230,6 +230,17 @@ static void raise_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir
     vec3_put(p, out);
 }
 
+/* bool: where requested normals and those derived from positions are differentiated by different kernels,
+ * whether these are for the kernels of the plan. */
+static ir_ref for_this_part(tracer *t, const mesh_vertices *array, ir_ref gradient, ir_ref there)
+{
+    const plan *p = t->plan;
+    if (p->split == PLAN_TOGETHER || array->array != MESH_ARRAY_NORMALS || !p->normals_derived)
+        return there;
+    ir_ref own = ir_lt(t->f, gradient, t_u32(t, p->first_derived));
+    return ir_and(t->f, there, p->split == PLAN_OTHERS ? own : ir_not(t->f, own));
+}
+
 void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *out)
 {
     BL_ASSERT(array->array < MESH_ATTRIBUTE, "array %d has no vertices of the mesh's own", (int)array->array);
@@ -246,6 +257,7 @@ void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *ou
         return;
     mesh_values v = values_of(t, array->mesh, array->array);
     ir_ref there = ir_ne(f, v.value, t_u32(t, PLAN_NONE)), zero = t_u32(t, 0);
+    there = for_this_part(t, array, v.gradient, there);
     if (heights)
         there = ir_and(f, there, ir_eq(f, t_word(t, array->mesh, MESH_HEIGHTS), zero));
     /* A rectangle has no such parameters. */

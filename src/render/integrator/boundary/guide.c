@@ -81,7 +81,7 @@ static ir_ref count_of(tracer *t, ir_ref which)
     ir_func *f = t->f;
     ir_ref cells = head_word(t, SILHOUETTE_CELL_COUNT), moving = head_word(t, SILHOUETTE_CELLS_MOVING);
     ir_ref some = ir_and(f, ir_eq(f, which, t_u32(t, EDGE_TABLE_SEEN)), ir_ne(f, moving, t_u32(t, 0)));
-    return t->plan->sensor ? cells : ir_select(f, some, moving, cells);
+    return t->plan->camera ? cells : ir_select(f, some, moving, cells);
 }
 
 /* Cells that a lane works on: first, .., end - 1. */

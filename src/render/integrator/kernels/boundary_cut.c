@@ -200,7 +200,7 @@ ir_ref boundary_cut_motion(walk *w, const boundary_cut *c)
     tracer reads = walk_differentiated(w), *t = &reads;
     vec3 p = boundary_hit_moved(w, &c->hit), n = v3_detach(t, c->n);
     vec3 moved = v3_sub(t, p, v3_detach(t, p));
-    if (w->plan->sensor) {
+    if (w->plan->camera) {
         ray r = boundary_camera_ray(w, c->at, c->lens);
         vec3 q = on_plane(t, c, &r);
         moved = v3_sub(t, moved, v3_sub(t, q, v3_detach(t, q)));

@@ -29,7 +29,7 @@ static void motions_of(walk *w, const boundary_point *b, const boundary_light *l
     seen.t = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     seen.o = link.point, seen.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), seen.t));
     held.o = v3_add(t, v->v.si.p, v->next_d), held.d = v3_neg(t, v->next_d), held.t = t_f32(t, 1);
-    if (w->plan->sensor) {
+    if (w->plan->camera) {
         ray camera = boundary_camera_ray(w, link.position, lens);
         seen.o = camera.o, seen.d = camera.d;
     }

@@ -43,7 +43,7 @@ static vec3 viewpoint_moved(walk *w, const walk_position *at, const walk_vertex 
         return v3_add(t, v3_detach(t, v->si.p), v->local_volume.motion.displacement);
     walk_hit hit = v->met;
     hit.slides = at->delta;
-    if (w->plan->sensor) {
+    if (w->plan->camera) {
         ir_ref first = ir_eq(t->f, at->depth, t_u32(t, 0));
         walk_ray camera = attached_camera_ray(w, at->sample);
         hit.o = v3_select(t, first, camera.o, v3_detach(t, hit.o));

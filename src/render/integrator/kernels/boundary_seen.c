@@ -74,7 +74,7 @@ static ir_ref motion_of(walk *w, const seen_edge *e, const boundary_sides *sides
 {
     tracer *t = &w->t;
     vec3 p = v3_detach(t, e->image.p), x = v3_detach(t, e->link.point), y = p, from = e->viewpoint;
-    if (w->plan->sensor) {
+    if (w->plan->camera) {
         ray r = boundary_camera_ray(w, e->link.position, lens);
         ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
         x = r.o, y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));

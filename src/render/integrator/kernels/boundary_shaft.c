@@ -478,7 +478,7 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     ir_ref arrives;
     at = go_to(&blind, &at, y.p, lit, &arrives);
     lit = ir_and(f, lit, arrives);
-    blind.known.looks = w->plan->sensor != NULL, blind.known.looks_now = x.camera;
+    blind.known.looks = w->plan->camera, blind.known.looks_now = x.camera;
     blind.known.film = link.position, blind.known.lens = lens;
     walk_vertex v = visit_point(&blind, &y, &at, &lit);
     color c = color_mul(t, color_mul(t, l.radiance, x.carried), scattered(w, &v, &at, &y, l.at.d));

@@ -459,10 +459,10 @@ static walk_ray ray_of(const walk_position *at)
 
 static void attached_camera(walk *w, walk_position *at)
 {
-    at->attached.link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
+    at->attached.link = t_u32(&w->t, w->plan->camera ? LINK_RAY : LINK_FIXED);
     at->attached.now = ray_of(at);
     at->attached.count = t_u32(&w->t, 0);
-    if (attached_keeps_ray(w) && w->plan->sensor)
+    if (attached_keeps_ray(w) && w->plan->camera)
         at->attached.now = attached_camera_ray(w, at->sample);
 }
 
@@ -606,7 +606,7 @@ static void attached_adjoint(walk *w, const walk_position *at, const walk_vertex
     drop_singular(w, when, at->depth, arrived->sum);
     for (uint32_t c = 0; c < ray_width(w); c++)
         carried[c] = ir_select(w->t.f, when, arrived->sum[c], carried[c]);
-    if (w->plan->sensor)
+    if (w->plan->camera)
         adjoint_camera(w, at, when, carried);
 }
 

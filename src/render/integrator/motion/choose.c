@@ -15,7 +15,7 @@
  * walks a camera that moves counts as moving positions: it moves what its rays meet (local_volume.c). */
 static uint32_t moves_of(const walk *w, bool attached)
 {
-    uint32_t camera = w->volumetric && w->plan->sensor ? MOVE_POSITIONS : 0u;
+    uint32_t camera = w->volumetric && w->plan->camera ? MOVE_POSITIONS : 0u;
     return attached ? 0 : w->plan->moves | camera;
 }
 
@@ -27,7 +27,7 @@ static void choose_for_edges(walk *w)
     /* Two passes share what lights send: both must find the same density for a point of a light. */
     w->smooth = edges_light_shared(w->plan->scene);
     w->straight = w->volumetric && !w->bends;
-    bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
+    bool camera = w->plan->camera && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){
         .surface_differentiated = camera || w->moves & MOVE_HITS,
         .surface_anew = camera || (w->volumetric && w->moves & MOVE_HITS),

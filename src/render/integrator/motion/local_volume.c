@@ -68,7 +68,7 @@ static void state_anchor(const walk *w, loop_state *s, motion_anchor *a)
 static void state_local_volume(walk *w, loop_state *s, walk_position *at)
 {
     state_border(w, s, &at->local_volume.border), state_ref(s, &at->local_volume.reach);
-    if (w->plan->sensor)
+    if (w->plan->camera)
         state_carry(s, &at->local_volume.carry);
     if (surfaces_slide(w))
         state_anchor(w, s, &at->local_volume.anchor), state_ref(s, &at->local_volume.target);
@@ -289,7 +289,7 @@ static vec3 start_displacement(walk *w, const walk_position *at, ray_motion came
 {
     tracer *t = &w->t;
     vec3 moved = v3_zero(t);
-    if (w->plan->sensor) {
+    if (w->plan->camera) {
         vec3 carried = v3_add(t, rows_times(t, at->local_volume.carry.shift, camera.shift),
                               rows_times(t, at->local_volume.carry.turn, camera.turn));
         moved = v3_select(t, at->local_volume.carry.there, carried, moved);
@@ -313,7 +313,7 @@ static ray_motion motion_of_segment(walk *w, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ray_motion camera = w->plan->sensor ? motion_of_camera(w, at) : still(t);
+    ray_motion camera = w->plan->camera ? motion_of_camera(w, at) : still(t);
     vec3 moved = start_displacement(w, at, camera);
     ir_ref swings = ir_gt(f, at->local_volume.reach, t_f32(t, 0)),
            reach = ir_select(f, swings, ir_detach(f, at->local_volume.reach), t_f32(t, 1));
@@ -517,7 +517,7 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
     s.distance = stands;
     hold held =
         has_faces(w) ? hold_in_grid(t, &s, &faces, collides, share) : hold_between(t, &near, &far, d, share);
-    if (w->plan->sensor)
+    if (w->plan->camera)
         v->local_volume.carry = carry_on(w, at, &s, &held);
     if (surfaces_slide(w))
         v->local_volume.anchor = anchor_choose(w, at, &s, &held);
@@ -613,7 +613,7 @@ static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
     ir_func *f = t->f;
     v->local_volume.next_reach = t_f32(t, -1), v->local_volume.next_n = v3_zero(t),
     v->local_volume.next_target = t_u32(t, 0);
-    if (!surfaces_slide(w) && !w->plan->sensor) /* Normals and lights move no vertex. */
+    if (!surfaces_slide(w) && !w->plan->camera) /* Normals and lights move no vertex. */
         return;
     walk own = *w;
     own.motion = &motion_none; /* This walk decides what lies ahead, and moves nothing. */
@@ -676,7 +676,7 @@ static void volume_next(walk *w, const walk_position *at, const walk_vertex *v, 
         fresh.local_volume.anchor = v->local_volume.anchor,
         fresh.local_volume.anchor.there = ir_and(f, holds, v->local_volume.anchor.there);
     fresh.local_volume.carry = v->local_volume.carry;
-    if (w->plan->sensor)
+    if (w->plan->camera)
         fresh.local_volume.carry.there = ir_and(f, holds, v->local_volume.carry.there);
     loop_state state = {0}, others = {0};
     state_local_volume(w, &state, &kept), state_local_volume(w, &others, &fresh);
