@@ -355,6 +355,7 @@ set(api_sources
     src/api/fit_noise.c
     src/api/fit_parameters.c
     src/api/fit_recursion.c
+    src/api/fit_roots.c
     src/api/fit_samples.c
     src/api/fit_state.c
     src/api/fit_views.c

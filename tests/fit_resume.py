@@ -47,14 +47,14 @@ STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps
 # Pixels drawn from two views, and a look at a third one.
 THIRD = {"target": {"render": True},
          "to_world": {"origin": [-0.5, 0.5, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}
-BATCHED = {"batch": 30, "form": "one-image", "loss": [{"type": "huber", "delta": 0.5}, {"type": "l1", "weight": 0.01}], "held_out": [2], "held_out_steps": 4, "variance_steps": 5, "average": 9,
+BATCHED = {"batch": 30, "form": "one-image", "loss": [{"type": "huber", "delta": 0.5}, {"type": "l1", "weight": 0.01}], "held_out": [2], "held_out_steps": 4, "variance_steps": 5, "average": "auto",
            "adaptive_samples": {"noise": 0.2}, "spp": 8,
            "checkpoint_steps": 3,
            "views": JOB["views"] + [THIRD]}
 STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1],
                           "total_variation": 0.1},
                          {"name": "lamp.intensity.value", "initial": 2}],
-          "loss": ["l2", {"type": "l1", "levels": 3, "weight": 0.1}], "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
+          "loss": ["l2", {"type": "l1", "levels": 3, "weight": 0.1}], "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2, "average": 4}
 # What all these have, and a ball that moves before the wall.
 WALL = '<texture type="bitmap" name="reflectance"><string name="filename" value="wall.pfm"/></texture>'
 BALL = '<shape type="sphere" id="ball"><float name="radius" value="0.3"/><point name="center" x="0.2" y="0" z="0.5"/></shape>'
@@ -365,6 +365,8 @@ def batches():
                for folder in ("batched", "batched_whole")]
     check(results[0]["held_out"] == results[1]["held_out"] and results[0]["held_out"]["views"] == 1
           and results[0]["views"] == 2, "held_out of result.json")
+    settled = [[p["settled"] for p in r["parameters"]] for r in results]
+    check(settled[0] == settled[1] and max(settled[0]) > 0, "shares that have settled: %s" % settled)
     check(abs(results[0]["held_out"]["psnr"] - float(rows[-2].split(",")[1])) < 1e-6, "PSNR at the end")
     write_job("shorter.json", **{**BATCHED, "steps": 50})
     check(run("batched_more", job="shorter.json")[0] == 0, "the shorter fit by batches failed")

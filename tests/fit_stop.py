@@ -141,7 +141,8 @@ def mistakes():
     for job, named in (({"stop": {"patience": 2}}, "stop.patience: needs views that are held out"),
                        ({"stop": {"improvement": 0.1}}, "stop.window: give a window"),
                        ({"stop": {"patience": 2, "improvement": 0.1}, "held_out": [1]}, "stop.improvement: needs a window"),
-                       ({"stop": {"window": 9}, "average": 5}, '"average" needs to know the last step')):
+                       ({"stop": {"window": 9}, "average": 5}, '"average" needs to know the last step'),
+                       ({"stop": {"window": 9}, "average": "auto"}, '"average" needs to know the last step')):
         out, said = (process := start("wrong", job)).communicate()
         check(process.returncode == 1 and named in said, "expected '%s': %s%s" % (named, out, said))
 

@@ -972,6 +972,8 @@ typedef struct bl_fit_change {
     double samples;
 } bl_fit_change;
 
+#define BL_AVERAGE_AUTO (1ull << 32) /* added to a step, in bl_fit_desc.average_from */
+
 typedef struct bl_fit_desc {
     const bl_fit_parameter *parameters;
     uint32_t parameter_count;
@@ -1023,7 +1025,7 @@ typedef struct bl_fit_desc {
      * separate), and an even spp. */
     uint64_t recursive_images;
     /* Above 0: from this step on (the first is 1) the mean of the values after all steps is kept, for
-     * bl_fit_settle. */
+     * bl_fit_settle. With BL_AVERAGE_AUTO added: what tells, value by value, where its gradient vanishes. */
     uint64_t average_from;
     /* Instead of loss and loss_constant: a weighted sum of losses. It is unbiased, and may be stepped in two
      * walks, where all of its terms are. With more levels than one a batch is of blocks of pixels, one for
@@ -1061,8 +1063,15 @@ typedef struct bl_fit_status {
 BL_API bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* Makes the values the means over all steps from bl_fit_desc.average_from on (Polyak, Juditsky 1992): noise
  * moves parameters to and fro at the end of a fit, and their mean is nearer to where they would go without.
- * Before the first of these steps it changes nothing. Meant for the end; further steps go on from there. */
+ * Before the first of these steps it changes nothing. Meant for the end; further steps go on from there.
+ * With BL_AVERAGE_AUTO each value goes to where its gradient over these steps vanishes, by least squares
+ * (Frees, Ruppert 1990), by a share that says how surely anything holds it: 1 of a value that has arrived, or
+ * overshot, and moves to and fro, about 0 of one that still drifts, for which a mean would be of the past. It
+ * takes at least 8 steps, the later half of all, say. Meshes of large steps stay as they are. */
 BL_API bl_result bl_fit_settle(bl_fit *fit);
+/* That share, of parameter k of the descriptor: the mean over its values. 0 without BL_AVERAGE_AUTO, and
+ * before bl_fit_settle. */
+BL_API bl_result bl_fit_get_settled(const bl_fit *fit, uint32_t k, double *share);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 BL_API const char *bl_fit_sampling(const bl_fit *fit); /* bl_job_sampling of its gradients */

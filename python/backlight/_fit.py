@@ -30,6 +30,7 @@ _COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0, 
            "average_from": 0}
 _FLAGS = {"nesterov": False, "common_numbers": False, "recursive_images": False}
 _NAMES = {"loss": "l2", "form": "auto", "optimizer": "adam", "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
+_AVERAGES = ("mean", "auto")
 
 
 def _grouped(names: Sequence[str], groups: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -112,17 +113,19 @@ class Fit:
     `seed`, `common_numbers`, `schedule` (pairs of step and factor of all rates, or with a third number that spp and
     spp_gradient are multiplied by), `batch` (pixels a step sees), `variance_steps` (noise() then
     looks at every so many steps), `wanted_noise` with `spp_least` (samples then follow from noise), `recursive_images`,
-    `average_from` (settle() then makes the mean over the steps from there on the values), `form`, `pixels`, `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
+    `average_from` (settle() then makes the mean over the steps from there on the values; with `average` "auto" moves each
+    value to where its gradient over these steps vanishes, as surely as that can be told), `form`, `pixels`, `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
 
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
                  device: Device | None = None, schedule: Sequence[tuple[int, float] | tuple[int, float, float]] = (), baking: bool = True,
                  groups: Mapping[str, Any] | None = None, **options: Any) -> None:
         self.scene, self.device = as_scene(scene), as_device(device)
         terms = _terms(options.pop("loss")) if isinstance(options.get("loss"), (list, tuple)) else []
-        o = as_options(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
+        o = as_options(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES, "average": "mean"}, "Fit")
         fixed = {**{key: float(o[key]) for key in _NUMBERS}, **{key: as_count(o[key], key) for key in _COUNTS},
                  **{key: bool(o[key]) for key in _FLAGS},
-                 **{key: as_choice(o[key], CHOICES[key], key) for key in _NAMES}, "no_baking": not baking}
+                 **{key: as_choice(o[key], CHOICES[key], key) for key in _NAMES}, "no_baking": not baking,
+                 "average_auto": as_choice(o["average"], _AVERAGES, "average") == _AVERAGES.index("auto")}
         listed = _parameters(scene, parameters, {} if groups is None else groups)
         self._views = _views(scene, target, views)  # with their arrays, which the fit looks at
         self.parameters: tuple[str, ...] = tuple(p["name"] for p in listed)
@@ -163,9 +166,15 @@ class Fit:
         return self._core.terms()
 
     def settle(self) -> Fit:
-        """Makes the values the means over all steps from `average_from` on: nearer to the goal, at the end of a fit."""
+        """Makes the values the means over all steps from `average_from` on, or what `average` says: nearer to the goal, at
+        the end of a fit."""
         self._core.settle()
         return self
+
+    def settled(self) -> dict[str, float]:
+        """How far settle() has moved the values of each parameter, with `average` "auto": from 0, they are those of the last
+        step, to 1, where their gradients vanish."""
+        return {name: self._core.settled(k) for k, name in enumerate(self.parameters)}
 
     @property
     def status(self) -> dict[str, Any]:

@@ -122,7 +122,8 @@ bl_fit_desc read_options(const nb::dict &o)
     desc.pixels = (bl_pixels)nb::cast<uint32_t>(o["pixels"]);
     desc.batch = nb::cast<uint32_t>(o["batch"]);
     desc.wanted_noise = nb::cast<double>(o["wanted_noise"]);
-    desc.average_from = nb::cast<uint32_t>(o["average_from"]);
+    desc.average_from =
+        nb::cast<uint32_t>(o["average_from"]) + (nb::cast<bool>(o["average_auto"]) ? BL_AVERAGE_AUTO : 0);
     desc.spp_least = nb::cast<uint32_t>(o["spp_least"]);
     desc.recursive_images = nb::cast<bool>(o["recursive_images"]);
     desc.variance_steps = nb::cast<uint32_t>(o["variance_steps"]);
@@ -223,6 +224,13 @@ void settle(const Fit &fit)
     enter(fit.state->library(), [&] { return bl_fit_settle(fit.state->live()); });
 }
 
+double settled(const Fit &fit, uint32_t k)
+{
+    double share = 0;
+    enter(fit.state->library(), [&] { return bl_fit_get_settled(fit.state->live(), k, &share); });
+    return share;
+}
+
 void render(const Fit &fit, uint32_t view, uint32_t spp, uint32_t seed, const Floats &image,
             nb::object progress)
 {
@@ -262,6 +270,7 @@ void bind_fit(nb::module_ &m)
         .def("noise", noise, nb::arg("k"))
         .def("terms", terms)
         .def("settle", settle)
+        .def("settled", settled, nb::arg("k"))
         .def("render", render, nb::arg("view"), nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
              nb::arg("progress").none())
         .def("save", save, nb::arg("path"))

@@ -254,3 +254,18 @@ def test_progress(box, target, capsys):
     assert capsys.readouterr().err == ""  # scripts have no bar
     bl.Job(box).render(2**16, progress=True)
     assert "render" in capsys.readouterr().err
+
+
+def test_settle(box, target):
+    """With "auto" values go where gradients of the last steps vanish, by shares that are told; the mean is the mean."""
+    fit = make(box, target, average_from=31, average="auto").run(60)
+    last = fit[RED].copy()
+    assert fit.settled() == {RED: 0, GREEN: 0} and 0 < fit.settle().settled()[RED] <= 1 and (fit[RED] != last).any()
+    mean, values = make(box, target, average_from=31), []
+    for step in range(60):
+        mean.step()
+        values.append(mean[RED])
+    assert values[-1].tobytes() == last.tobytes() and np.allclose(mean.settle()[RED], np.mean(values[30:], 0), atol=1e-6)
+    assert (mean[RED] != fit[RED]).any() and mean.settled()[RED] == 0
+    with pytest.raises(bl.ArgumentError, match="average"):
+        make(box, target, average="median")

@@ -10,6 +10,7 @@
 #include "api/fit_noise.h"
 #include "api/fit_parameters.h"
 #include "api/fit_recursion.h"
+#include "api/fit_roots.h"
 #include "api/fit_samples.h"
 #include "api/fit_state.h"
 #include "api/fit_views.h"
@@ -48,6 +49,7 @@ static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene 
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
     TRY(fit_average_create(fit, err));
+    TRY(fit_roots_create(fit, err));
     TRY(fit_edges_create(fit, err));
     TRY(fit_noise_create(fit, err));
     TRY(fit_samples_create(fit, err));
@@ -266,6 +268,7 @@ void bl_fit_destroy(bl_fit *fit)
         gpu_buffer_destroy(own[i]);
     fit_views_destroy(fit);
     fit_average_destroy(fit);
+    fit_roots_destroy(fit);
     fit_edges_destroy(fit);
     fit_noise_destroy(fit);
     fit_samples_destroy(fit);
@@ -516,7 +519,7 @@ void fit_record_move(bl_fit *fit)
         uint32_t value_first = job->plan->value_offset[job->requested[k]],
                  first = job->plan->gradient_offset[job->requested[k]];
         bool penalised = f->total_variation > 0 || f->prior != BL_PRIOR_NONE;
-        if (f->large_steps || penalised)
+        if (f->large_steps || penalised || fit_roots_due(fit, step))
             record_read(fit, p, first);
         if (penalised)
             record_penalties(fit, p, value_first, first, f);
@@ -581,11 +584,13 @@ static bl_result step(bl_fit *fit, bl_error *err)
     TRY(fit_recursion_follow(fit, &s, err));
     s.spp = fit->samples.image, s.spp_gradient = fit->samples.gradient;
     TRY(fit_samples_follow(fit, err));
+    TRY(fit_roots_look(fit, s.step + 1, err));
     TRY(move_parameters(fit, &s, err));
     if (fit->samples.gradient != s.spp_gradient) /* after the move, which reads the gradient by its scale */
         TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->samples.gradient, fit->coarser, err));
     s.step++;
     TRY(fit_average_follow(fit, s.step, err));
+    TRY(fit_roots_follow(fit, s.step, err));
     s.repeats = fit->coarser;
     s.form = fit->desc.form, s.volume_gradient = bl_job_volume_gradient(fit->job);
     s.device_bytes = fit->job->bytes + fit->bytes;

@@ -84,6 +84,15 @@ typedef struct fit_average {
     uint32_t steps;
 } fit_average;
 
+/* Lines of gradients over values (fit_roots.c). */
+typedef struct fit_roots {
+    void *lines;    /* of the values of the job's requested parameters; NULL: there are none */
+    float *values;  /* before a step, and room for their gradients */
+    double *shares; /* by which settling has moved parameters of the descriptor */
+    uint32_t steps; /* that lines have seen */
+    bool settled;   /* since the last one of them */
+} fit_roots;
+
 struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults are resolved; of its pointers only schedule is set, and the fit owns it */
@@ -93,6 +102,7 @@ struct bl_fit {
     fit_probe probe;
     fit_samples samples;
     fit_average average;
+    fit_roots roots;
     fit_edges edges;
     fit_trail *trails;         /* of the views; NULL: images are those of the step alone */
     fit_parameter *parameters; /* in the order of the job's requested parameters */

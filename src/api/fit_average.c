@@ -4,6 +4,7 @@
  * larger the rate; the mean over T steps has about the error that one step with all of their samples would
  * have. Values go to the host once a step, of the steps that count alone. */
 #include "api/fit_average.h"
+#include "api/fit_roots.h"
 #include "api/fit_words.h"
 #include "api/job_buffers.h"
 
@@ -12,10 +13,11 @@
 
 bl_result fit_average_create(bl_fit *fit, bl_error *err)
 {
-    if (fit->desc.average_from == 0)
+    if ((fit->desc.average_from & ~BL_AVERAGE_AUTO) > UINT32_MAX)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "average_from is a step, below 2^32, to which BL_AVERAGE_AUTO may be added");
+    if (fit->desc.average_from == 0 || fit->desc.average_from & BL_AVERAGE_AUTO)
         return BL_OK;
-    if (fit->desc.average_from > UINT32_MAX)
-        return error_set(err, BL_ERROR_ARGUMENT, "average_from is a step, below 2^32");
     const size_t bytes = 4 * (size_t)fit_value_count(fit) + 4;
     fit->average.means = memory_alloc(bytes);
     if (!fit->average.means)
@@ -50,9 +52,14 @@ bl_result bl_fit_settle(bl_fit *fit)
 {
     bl_job *job = fit->job;
     bl_error err = {0};
-    if (!fit->average.steps)
+    bl_result r = BL_OK;
+    if (!fit->average.steps && !fit->roots.steps)
         return BL_OK;
-    if (fit_move_values(fit, fit->average.means, true, &err) != BL_OK)
+    if (fit->average.steps)
+        r = fit_move_values(fit, fit->average.means, true, &err);
+    else
+        r = fit_roots_settle(fit, &err);
+    if (r != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t k = 0; k < job->requested_count; k++)
         job_value_changed(job, job->requested[k]);

@@ -11,6 +11,7 @@
 #include "api/fit_average.h"
 #include "api/fit_edges.h"
 #include "api/fit_recursion.h"
+#include "api/fit_roots.h"
 #include "api/fit_samples.h"
 #include "api/fit_words.h"
 #include "api/gradient_scale.h"
@@ -122,7 +123,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
                         d->batch,
                         (uint32_t)d->spp_least,
                         d->recursive_images != 0,
-                        d->average_from != 0};
+                        (d->average_from != 0) + 2 * (d->average_from >= BL_AVERAGE_AUTO)};
     double real[] = {d->loss_constant, d->beta_1,  d->beta_2,      d->momentum,
                      d->alpha,         d->epsilon, d->wanted_noise};
     XXH3_state_t h;
@@ -159,15 +160,15 @@ bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *de
 }
 
 /* ---- words: the requested parameters in the order of their gradients, then the arrays of state, then the
- * image that a pipelined method keeps, what samples follow from, recursive images, means, what edges have
- * learnt ---- */
+ * image that a pipelined method keeps, what samples follow from, recursive images, means, lines, what edges
+ * have learnt ---- */
 
 static uint32_t state_words(const bl_fit *fit)
 {
     uint32_t image = fit->job->scene->pipelined ? job_values(fit->job) : 0;
     return fit_value_count(fit) + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count +
            image + fit_samples_words(fit) + fit_recursion_words(fit) + fit_average_words(fit) +
-           fit_edges_words(fit);
+           fit_roots_words(fit) + fit_edges_words(fit);
 }
 
 static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err)
@@ -188,6 +189,8 @@ static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err
     words += fit_recursion_words(fit);
     fit_average_move(fit, words, store);
     words += fit_average_words(fit);
+    fit_roots_move(fit, words, store);
+    words += fit_roots_words(fit);
     return fit_edges_move(fit, words, store, err);
 }
 

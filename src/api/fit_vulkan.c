@@ -163,7 +163,7 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
         obstacle = "their numbers of samples (wanted_noise, schedule) are found on the host";
     if (fit->desc.form == BL_FORM_TWO_WALK && fit->desc.spp > fit->desc.spp_gradient)
         obstacle = "two walks whose image has more samples than the gradient are not";
-    if (fit->average.means)
+    if (fit->average.means || fit->roots.lines)
         obstacle = "means over steps (average_from) are kept on the host";
     if (fit->trails)
         obstacle = "recursive images are made on the host";

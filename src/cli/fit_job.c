@@ -3,6 +3,7 @@
 #include "fit_job_parts.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +130,21 @@ static int read_stop(json_place at, const cJSON *json, fit_job *job)
         return json_wrong(&at, "window", "must be a whole number from 2 to %d", WINDOW_MOST);
     if (job->stop_patience && job->held_out_count == 0)
         return json_wrong(&at, "patience", "needs views that are held out (\"held_out\")");
-    if (job->average)
+    if (job->average || job->average_auto)
         return json_wrong(&at, "window", "\"average\" needs to know the last step: give one of the two");
+    return CLI_OK;
+}
+
+/* 50, or "auto" */
+static int read_average(const json_place *at, const cJSON *json, fit_job *job)
+{
+    if (!json)
+        return CLI_OK;
+    const double number = cJSON_IsNumber(json) ? json->valuedouble : 0;
+    job->average_auto = cJSON_IsString(json) && strcmp(json->valuestring, "auto") == 0;
+    if (!job->average_auto && !(number >= 1 && number <= UINT32_MAX && number == floor(number)))
+        return json_wrong(at, "average", "must be a whole number from 1 to %u, or \"auto\"", UINT32_MAX);
+    job->average = (uint32_t)number;
     return CLI_OK;
 }
 
@@ -140,7 +154,7 @@ static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
         const char *scene, *mode, *sampler, *form, *pixels, *volume_gradient, *output, *schema;
-        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps, variance_steps, average;
+        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps, variance_steps;
         bool common_numbers, recursive_images;
     } head;
     static const json_key keys[] = {
@@ -172,7 +186,7 @@ static int read_job(json_place at, fit_job *job)
         {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
         {"adaptive_samples", KEY_OTHER, 0, false},
         {"stop", KEY_OTHER, 0, false},
-        {"average", KEY_COUNT, offsetof(head, average), false},
+        {"average", KEY_OTHER, 0, false},
         {"recursive_images", KEY_FLAG, offsetof(head, recursive_images), false},
         {"variance_steps", KEY_COUNT, offsetof(head, variance_steps), false},
         {"output", KEY_TEXT, offsetof(head, output), false},
@@ -196,7 +210,6 @@ static int read_job(json_place at, fit_job *job)
     job->checkpoint_steps = h.checkpoint_steps;
     job->batch = h.batch;
     job->variance_steps = h.variance_steps;
-    job->average = h.average;
     job->recursive_images = h.recursive_images;
     job->held_out_steps = h.held_out_steps;
     /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
@@ -219,6 +232,7 @@ static int read_job(json_place at, fit_job *job)
     status |= parameters;
     status |= read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job);
     status |= read_adaptive_samples(at, cJSON_GetObjectItemCaseSensitive(json, "adaptive_samples"), job);
+    status |= read_average(&at, cJSON_GetObjectItemCaseSensitive(json, "average"), job);
     status |= read_stop(at, cJSON_GetObjectItemCaseSensitive(json, "stop"), job);
     status |= read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job);
     return status | read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);

@@ -87,6 +87,7 @@ typedef struct fit_job {
     double stop_improvement;             /* 0: the default */
     bool recursive_images;
     uint32_t average;        /* steps whose mean is the result; 0: the last one's values are */
+    bool average_auto;       /* the last half of the steps tells what it is (BL_AVERAGE_AUTO) */
     uint32_t variance_steps; /* from one look at the gradients' noise to the next; 0: none */
 } fit_job;
 

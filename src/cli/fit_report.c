@@ -216,8 +216,10 @@ static void add_recipe(FILE *out, const fit_work *w)
         : fit_samples_vary(w)   ? "first "
                                 : "",
         w->spp, w->spp_grad, (double)(w->note.samples + w->status.samples));
-    if (w->job.average)
-        row(out, "result", "the mean of the values after the last %u steps", w->job.average);
+    char *average = fit_average_text(w);
+    if (average)
+        row(out, "result", "%s", average);
+    free(average);
     if (w->job.recursive_images)
         row(out, "images", "recursive: each learns from those of the steps before");
     char *optimizer = fit_optimizer_text(w);

@@ -55,6 +55,8 @@ static cJSON *parameter_json(const fit_work *w, uint32_t k)
     cJSON_AddStringToObject(json, "name", info->name);
     cJSON_AddItemToObject(json, "shape", json_shape(info));
     cJSON_AddNumberToObject(json, "rate", fit_rate(w, k));
+    if (w->job.average_auto)
+        cJSON_AddNumberToObject(json, "settled", fit_settled(w, k));
     if (info->count <= ENTRIES_IN_CSV) {
         cJSON_AddItemToObject(json, "initial", json_floats(p->initial, info->count));
         cJSON_AddItemToObject(json, "final", json_floats(p->now, info->count));
@@ -157,7 +159,8 @@ static cJSON *result_json(const fit_work *w, int *status)
     add_optimizer(w, json);
     cJSON_AddNumberToObject(json, "spp", w->spp);
     cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);
-    cJSON_AddNumberToObject(json, "average", w->job.average);
+    cJSON_AddNumberToObject(json, "average", fit_average_steps(w));
+    cJSON_AddBoolToObject(json, "average_auto", w->job.average_auto);
     cJSON_AddNumberToObject(json, "wanted_noise", w->job.wanted_noise);
     cJSON_AddBoolToObject(json, "recursive_images", w->job.recursive_images);
     cJSON_AddNumberToObject(json, "samples", (double)(w->note.samples + w->status.samples));
@@ -244,6 +247,10 @@ static void print_table(const fit_work *w)
     if (rates)
         printf("rates %s\n", rates);
     free(rates);
+    char *average = fit_average_text(w);
+    if (average)
+        printf("values: %s\n", average);
+    free(average);
     if (fit_loss_note(w))
         printf("(%s)\n", fit_loss_note(w));
     if (fit_target_noise_note(w))

@@ -154,9 +154,17 @@ void fit_free_parameters(fit_work *w)
 
 /* ---- a stage ---- */
 
-/* The first of the steps whose mean is the result, in the last stage; 0: none. */
-static uint32_t average_from(const fit_work *w)
+uint32_t fit_average_steps(const fit_work *w)
 {
+    const uint32_t last = w->job.stages[w->job.stage_count - 1].steps;
+    return w->job.average_auto ? (last + 1) / 2 : w->job.average;
+}
+
+/* What the result is made of, in the last stage, as bl_fit_desc.average_from. */
+static uint64_t average_from(const fit_work *w)
+{
+    if (w->stage_end == w->steps && w->job.average_auto)
+        return BL_AVERAGE_AUTO + w->steps - fit_average_steps(w) + 1;
     if (!w->job.average || w->stage_end < w->steps)
         return 0;
     return w->job.average < w->steps ? w->steps - w->job.average + 1 : 1;

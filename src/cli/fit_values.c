@@ -226,3 +226,30 @@ char *fit_rates_text(const fit_work *w)
     end_or_exit(out);
     return text;
 }
+
+double fit_settled(const fit_work *w, uint32_t k)
+{
+    double share = 0;
+    bl_fit_get_settled(w->fit, k, &share); /* there is such a parameter */
+    return share;
+}
+
+char *fit_average_text(const fit_work *w)
+{
+    enum { NAMED = 8 };
+    const uint32_t count = w->job.parameter_count;
+    char *text = NULL;
+    size_t size = 0;
+    if (!w->job.average_auto)
+        return w->job.average ? text_format("the mean of the values after the last %u steps", w->job.average)
+                              : NULL;
+    FILE *out = stream_or_exit(&text, &size);
+    fprintf(out, "from the last step toward where gradients of the last %u steps vanish, by shares of",
+            fit_average_steps(w));
+    for (uint32_t k = 0; k < count && k < NAMED; k++)
+        fprintf(out, "%s %.2f: %s", k ? ";" : "", fit_settled(w, k), w->job.parameters[k].name);
+    if (count > NAMED)
+        fprintf(out, "; further ones are in result.json");
+    end_or_exit(out);
+    return text;
+}

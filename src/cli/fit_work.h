@@ -116,6 +116,8 @@ static inline bool fit_complete(const fit_work *w) { return w->status.step == w-
 int fit_find_parameters(fit_work *w);
 void fit_free_parameters(fit_work *w);
 int fit_first_stage(fit_work *w);
+/* The last steps, of which the result is made; 0: it is that of the last one. */
+uint32_t fit_average_steps(const fit_work *w);
 /* Begins the next stage with the values at the end of this one. */
 int fit_next_stage(fit_work *w);
 /* The stage that a checkpoint is of, with the values that it began with. */
@@ -291,6 +293,9 @@ char *fit_optimizer_text(const fit_work *w);    /* with its numbers; free() it *
 double fit_rate(const fit_work *w, uint32_t k); /* of parameter k */
 /* Which parameters have which rate and betas; NULL: all have the optimiser's. free() it. */
 char *fit_rates_text(const fit_work *w);
+double fit_settled(const fit_work *w, uint32_t k); /* bl_fit_get_settled of parameter k */
+/* What the result is, where it is not that of the last step; else NULL. free() it. */
+char *fit_average_text(const fit_work *w);
 
 /* ---- fit_charts.c, fit_report_pictures.c, fit_style.c: parts of DIR/report.html ---- */
 

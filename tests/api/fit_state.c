@@ -87,7 +87,10 @@ static void walk(bl_fit *fit, uint32_t from, uint32_t to, outcome *o)
 
 static void finish(bl_fit *fit, const bl_fit_desc *desc, outcome *o)
 {
+    double share;
     SCENE_MUST(&device, bl_fit_settle(fit));
+    SCENE_MUST(&device, bl_fit_get_settled(fit, 0, &share));
+    assert_int_equal(share > 0, desc->average_from >= BL_AVERAGE_AUTO);
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         SCENE_MUST(&device, bl_fit_get(fit, k, o->values[k]));
     SCENE_MUST(&device, bl_fit_render(fit, 0, &(bl_render_desc){.spp = 4, .seed = 1}, o->image));
@@ -472,6 +475,8 @@ static void samples_images_and_means_go_on_exactly(void **state)
     recursive.form = BL_FORM_FUSED;
     expect_same_bytes(scene, &recursive, 0);
     averaged.average_from = SAVED_AT + 2;
+    expect_same_bytes(scene, &averaged, 0);
+    averaged.average_from = BL_AVERAGE_AUTO + 1;
     expect_same_bytes(scene, &averaged, 0);
     bl_scene_destroy(scene);
 }
