@@ -110,7 +110,7 @@ def test_motion(motion, kept):
 
 
 def test_large_steps():
-    """One noisy step moves neighbours together; without large steps each vertex goes its own way."""
+    """One noisy step moves neighbours together; without large steps each vertex goes its own way, at the end as well."""
     scene, key = solid(True), "thing.vertex_positions"
     image = bl.render(scene, 64, params={key: bl.traverse(scene)[key] * np.float32(.9)})
     def roughness(large):
@@ -122,6 +122,10 @@ def test_large_steps():
     except bl.UnsupportedError as problem:  # CHOLMOD is opened when it is needed
         pytest.skip(str(problem))
     assert smooth < .8 * roughness(0.)
+    for large in (12., 0.):
+        fit = bl.Fit(scene, {key: {"large_steps": large, "rate": .1}}, image, spp=4, average_from=16, average="auto").run(30)
+        last = fit[key].tobytes()
+        assert (fit.settle()[key].tobytes() == last) == (large > 0)
 
 
 def interrupt_after(seconds):
