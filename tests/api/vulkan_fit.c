@@ -347,6 +347,13 @@ static void what_cannot_be_is_refused(void **state)
     scene_device_refused(&device, bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "more samples");
     bl_fit_destroy(fit);
     desc.form = BL_FORM_AUTO, desc.spp_gradient = 0;
+    for (uint64_t from = 1; from <= BL_AVERAGE_AUTO + 1; from += BL_AVERAGE_AUTO) {
+        desc.average_from = from;
+        fit = fit_on(theirs, &desc);
+        scene_device_refused(&device, bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "average_from");
+        bl_fit_destroy(fit);
+    }
+    desc.average_from = 0;
     fit = fit_on(device.device, &desc);
     scene_device_refused(&device, bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED,
                          "bl_device_from_vulkan");
