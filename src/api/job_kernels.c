@@ -24,6 +24,12 @@ enum { PARKING = 32, QUERY_WORDS = 16 };
  * (docs/decisions/registers.md). */
 enum { WALKED_AGAIN_MOST = 6 };
 
+/* What lavapipe's kernels reach by address. Of each read of a binding it makes a variable and branches for
+ * each lane, and LLVM 15 builds a tree of all its blocks for each variable; of a read by address it makes one
+ * masked gather. Its compiler takes a tenth of the time so (docs/decisions/compile-time.md). Not in double
+ * precision, where halves of a buffer are found by its length. */
+enum { READ_MOST = 1u << BUFFER_SCENE | 1u << BUFFER_VALUES | 1u << BUFFER_GRADIENT | 1u << BUFFER_SCALE };
+
 static bool on_gpu(const bl_job *job)
 {
     return job->testing.as_gpu || !gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
@@ -86,8 +92,11 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
 uint32_t job_addressed(const bl_job *job, render_pass pass)
 {
     gpu_buffer *buffers[BUFFER_COUNT + 1];
+    const gpu_info *device = gpu_device_info(job->device->gpu);
     job_buffers(job, pass, buffers);
-    return codegen_addressed(gpu_device_info(job->device->gpu), buffers, BUFFER_COUNT);
+    uint32_t addressed = codegen_addressed(device, buffers, BUFFER_COUNT);
+    bool by_address = device->kind == GPU_LAVAPIPE && device->buffer_address && !job->plan->doubles;
+    return by_address ? addressed | READ_MOST : addressed;
 }
 
 static code_options generation(const bl_job *job, render_pass pass, const opt_options *passes,
