@@ -140,7 +140,12 @@ static void albedos(void **state)
     }
 }
 
-/* Alpha: what is seen through a mask counts, an environment counts unless it is hidden. */
+#define LAMP_BEFORE                                                                                          \
+    "<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate z='1'/></transform>"    \
+    "<emitter type='area'/></shape>"
+#define HIDING(type) "<integrator type='" type "'><boolean name='hide_emitters' value='true'/></integrator>"
+
+/* Alpha: what is seen through a mask counts, and so do an environment and a lamp unless they are hidden. */
 static void alpha(void **state)
 {
     (void)state;
@@ -150,8 +155,12 @@ static void alpha(void **state)
     } cases[] = {
         {"", "<integrator type='path'/>", 1, 0},
         {"<emitter type='constant'/>", "<integrator type='path'/>", 1, 1},
-        {"<emitter type='constant'/>",
-         "<integrator type='path'><boolean name='hide_emitters' value='true'/></integrator>", 1, 0},
+        {"<emitter type='constant'/>", HIDING("path"), 1, 0},
+        {LAMP_BEFORE, "<integrator type='path'/>", 1, 1},
+        {LAMP_BEFORE, HIDING("path"), 1, 0},
+        {LAMP_BEFORE LAMP_BEFORE, HIDING("direct"), 1, 0},
+        {LAMP_BEFORE, HIDING("prb"), 1, 0},
+        {LAMP_BEFORE, HIDING("volpath"), 1, 0},
         {"<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate "
          "z='1'/></transform><bsdf type='mask'><float name='opacity' value='0'/>"
          "<bsdf type='diffuse'/></bsdf></shape>",

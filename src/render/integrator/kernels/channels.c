@@ -55,8 +55,9 @@ static coverage_state coverage_behind_null(walk *w, walk_position at)
     return p;
 }
 
-/* 1 if the ray hits a surface that is not transparent, or if there is an environment that is not hidden and
- * the integrator shows it; else 0, or what a radiance field absorbs of the light behind it. */
+/* 1 if the ray hits a surface that is neither transparent nor a hidden light, or if there is an environment
+ * that is not hidden and the integrator shows it; else 0, or what a radiance field absorbs of the light
+ * behind it. */
 static ir_ref coverage(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
@@ -69,7 +70,11 @@ static ir_ref coverage(walk *w, const interaction *si, walk_position at)
         coverage_state p = coverage_behind_null(w, at);
         return ir_select(t->f, p.seen, t_f32(t, 1), ir_sub(t->f, t_f32(t, 1), p.left));
     }
-    ir_ref seen = plan_has_nulls(w->plan) && s->sees_through ? coverage_behind_null(w, at).seen : si->valid;
+    ir_ref seen = si->valid;
+    if (plan_has_nulls(w->plan) && s->sees_through)
+        seen = coverage_behind_null(w, at).seen;
+    else if (s->hide_emitters && s->emitters.count > 0)
+        seen = walk_intersect(w, walk_skip_lights(w, at), NULL).valid;
     return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
 }
 
