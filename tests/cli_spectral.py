@@ -179,14 +179,15 @@ def gradient_of(path, param):
 
 
 def check_grids():
-    """A grid whose voxels have one colour is that colour, in a medium and on a surface: the same images and gradients. What
-    is interpolated is light: half way between two voxels there is the mean of their images."""
-    colour, grey = [.7, .2, .1], [.6] * 3
+    """A grid whose voxels have one colour is that colour, in a medium and on a surface: the same images and gradients. With
+    a largest channel of .5 both have the same spectrum (plan_spectral.c). What is interpolated is light: half way between
+    two voxels there is the mean of their images."""
+    colour, grey = [.5, .2, .1], [.6] * 3
     volume = '<texture type="volume" name="reflectance">%s</texture>'
     for name, body, plain, value in (
             ("fog", FOG % (GRID % ("albedo", "%s")), FOG % '<float name="albedo" value=".6"/>', grey),
             ("sheet", SHEET % (volume % (GRID % ("volume", "%s"))),
-             SHEET % (volume % '<rgb name="volume" value=".7,.2,.1"/>'), colour)):
+             SHEET % (volume % '<rgb name="volume" value=".5,.2,.1"/>'), colour)):
         expected = image(scene("plain", plain), 16)
         for kind in ("nearest", "trilinear", "cubic"):
             write_grid([value, value])

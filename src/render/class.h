@@ -69,7 +69,8 @@ typedef struct render_class {
 } render_class;
 
 /* What a colour is, by the parameter that it is for: within [0, 1]; a coefficient that may leave [0, 1], such
- * as an extinction; not within; or emitted light, which D65 multiplies. */
+ * as an extinction or an index of a metal; not within, as voxels; or emitted light, which D65 multiplies
+ * (plan_spectral.c). */
 enum colour_role { COLOUR_REFLECTANCE, COLOUR_COEFFICIENT, COLOUR_UNBOUNDED, COLOUR_EMISSION };
 
 struct class_node {

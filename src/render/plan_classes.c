@@ -70,10 +70,8 @@ static enum colour_role colour_role_of(const render_scene *s, const scene_object
         return COLOUR_EMISSION;
     if (o->cls->category == PLUGIN_VOLUME) /* a grid, whatever it is for (Mitsuba) */
         return COLOUR_UNBOUNDED;
-    if (flags & PLUGIN_HELD)
+    if (flags & PLUGIN_HELD || !(flags & PLUGIN_REFLECTANCE))
         return COLOUR_COEFFICIENT;
-    if (!(flags & PLUGIN_REFLECTANCE))
-        return COLOUR_UNBOUNDED;
     const render_class *cls = (const render_class *)o->cls;
     if (cls->colour_slot)
         return others_bright(s, cls->colour_slot(s, o)) ? COLOUR_UNBOUNDED : COLOUR_REFLECTANCE;

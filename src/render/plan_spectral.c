@@ -5,15 +5,15 @@
  *
  *   a reflectance        the spectrum S of the colour
  *   a coefficient        m S, with S the spectrum of the colour over m; with x the largest channel, m is
- *                        max(1, 2 x - 1)
- *   not held in [0, 1]   m S, with m twice the largest channel
+ *                        max(1, 2 x - 1). Extinctions, indices of metals, images that shine
+ *   a voxel              m S, with m twice the largest channel; so a pattern of reflectances above 1
  *   emitted light        the same times D65: of plain numbers and colours of a light, and of what stands in a
  *                        texture d65
  *
- * Up to 1 a coefficient has the spectrum of a reflectance, as in Mitsuba, where larger ones are an error. An
- * optimiser crosses 1: m is continuous and at least x. Its slope jumps there from 0 to 2. Some jump there
- * must be, since an m that is 1 up to 1 and stays above x has a slope of at least 1 behind it. The colour of
- * m S is the user's everywhere, so what jumps is only how the shape of the spectrum changes.
+ * Up to 1 a coefficient has the spectrum of a reflectance, as in Mitsuba, where larger ones are cut or an
+ * error. An optimiser crosses 1: m is continuous and at least x. Its slope jumps there from 0 to 2. Some jump
+ * there must be, since an m that is 1 up to 1 and stays above x has a slope of at least 1 behind it. The
+ * colour of m S is the user's everywhere, so what jumps is only how the shape of the spectrum changes.
  *
  * m is differentiated, too. It is at least LEAST, so that black has a spectrum. */
 #include "render/classes.h"
