@@ -176,7 +176,7 @@ static int one_step(fit_work *w)
     if (w->status.step == 1)
         w->note.first_loss = w->status.loss;
     if (!isfinite(w->status.loss)) {
-        char *why = text_format("the loss of step %u is not finite", w->status.step);
+        char *why = text_format("the loss of step %u is not finite: smaller rates may help", w->status.step);
         int status = lost(w, why);
         free(why);
         return status;

@@ -552,9 +552,9 @@ static const plugin_param curve_params[] = {
 };
 const shape_class shape_linearcurve = {
     .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", PLUGIN_TABLE(curve_params), PLUGIN_TABLE(shape_slots),
-                        "round segments between control points"},
+                        "round segments between control points; no light"},
              .load = linear_load}};
 const shape_class shape_bsplinecurve = {
     .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", PLUGIN_TABLE(curve_params), PLUGIN_TABLE(shape_slots),
-                        "tubes around cubic B-splines"},
+                        "tubes around cubic B-splines; no light"},
              .load = bspline_load}};

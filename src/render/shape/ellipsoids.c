@@ -407,7 +407,7 @@ const shape_kind_class shape_kind_ellipsoid = {
 static const plugin_param ellipsoids_params[] = {ELLIPSOIDS_PARAMS, SHAPE_ACCEPTED};
 const shape_class shape_ellipsoids = {
     .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", PLUGIN_TABLE(ellipsoids_params),
-                        PLUGIN_TABLE(shape_slots), "ellipsoids of a point cloud"},
+                        PLUGIN_TABLE(shape_slots), "ellipsoids of a point cloud; no light"},
              .load = ellipsoids_load}};
 
 /* Mitsuba's shells are meshes around the ellipsoids, so rays see a little more of each kernel. */
@@ -429,5 +429,5 @@ static const plugin_param ellipsoidsmesh_params[] = {
 };
 const shape_class shape_ellipsoidsmesh = {
     .base = {.plugin = {PLUGIN_SHAPE, "ellipsoidsmesh", PLUGIN_TABLE(ellipsoidsmesh_params),
-                        PLUGIN_TABLE(shape_slots), "loaded as ellipsoids"},
+                        PLUGIN_TABLE(shape_slots), "loaded as ellipsoids; no light"},
              .load = ellipsoidsmesh_load}};

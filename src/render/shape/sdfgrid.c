@@ -458,5 +458,5 @@ static const plugin_param sdf_params[] = {
 };
 const shape_class shape_sdfgrid = {
     .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", PLUGIN_TABLE(sdf_params), PLUGIN_TABLE(shape_slots),
-                        "surface of a grid of signed distances in [0,1]^3"},
+                        "surface of a grid of signed distances in [0,1]^3; no light"},
              .load = sdfgrid_load}};
