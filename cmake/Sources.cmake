@@ -194,7 +194,10 @@ set(render_sources
     src/render/integrator/vertex/direction_guide.c
     src/render/integrator/vertex/intersection.c
     src/render/integrator/vertex/plugin_arguments.c
+    src/render/integrator/vertex/bsdf_functions.c
+    src/render/integrator/vertex/emitter_functions.c
     src/render/integrator/vertex/plugin_functions.c
+    src/render/integrator/vertex/shape_functions.c
     src/render/integrator/vertex/remembered_hits.c
     src/render/integrator/vertex/surface.c
     src/render/integrator/media/coefficients.c

@@ -6,7 +6,7 @@
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
  * the sampled path (values.c). All passes that follow a path come through walk_visit, so they cannot walk
  * different paths; path replay rests on that (docs/theory/replay_equality.md). Light is found and sampled in
- * emitter_sampling.c; the functions of classes are traced in plugin_functions.c. */
+ * emitter_sampling.c; the functions of classes are traced in vertex/plugin_functions.c. */
 #include "render/integrator/eikonal/curve.h"
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"

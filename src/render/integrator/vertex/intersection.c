@@ -16,7 +16,7 @@ static affine_map level_motion(walk *w, ir_ref level)
 }
 
 /* Where a hit slides along a given ray, and the surface goes along with its instance, the ray moves the other
- * way instead (plugin_functions.c, carried). */
+ * way instead (shape_functions.c, carried). */
 static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, vec3 *o, vec3 *d)
 {
     *o = v3_select(t, slides, v3_sub(t, v3_add(t, *o, *o), affine_point(t, motion, *o)), *o);

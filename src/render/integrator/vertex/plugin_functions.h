@@ -44,6 +44,19 @@ void refs_rewind(ref_list *l, refs_way way);
 void refs_detach(walk *w, ref_list *l);
 void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, const ref_list *before);
 
+/* A function of a class while it is traced. Its parameters begin with the instance's record (for `interact`,
+ * the entry). */
+typedef struct plugin_function {
+    ir_func *f;
+    tracer t;
+    ir_ref record;
+    ref_list in, out; /* in: parameters to be declared; out: results to be written */
+} plugin_function;
+plugin_function plugin_function_begin(walk *w, const char *name, bool differentiated);
+ir_func *plugin_function_end(plugin_function *p); /* which returns `out` */
+/* Room for n functions, in the arena of the walk's module. */
+ir_func **plugin_function_array(walk *w, uint32_t n);
+
 /* Calls that the vertex of a walk leaves out where nobody needs their results. Devices then skip a call that
  * no lane needs, and lanes that do not need it read nothing. `walk_spares` is false where derivatives may run
  * in all lanes, and want all results: where parameters move what the path meets, and in passes that check;

@@ -57,7 +57,7 @@ ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n);
  * becomes the factor by which the surface's area grows. */
 void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
 
-/* ---- plugin_functions.c: fills in walk.fn ---- */
+/* ---- shape_functions.c, bsdf_functions.c, emitter_functions.c: fill in walk.fn ---- */
 
 void vertex_shape_functions(walk *w);
 void vertex_bsdf_functions(walk *w);
