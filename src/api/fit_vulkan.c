@@ -153,10 +153,6 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
             obstacle = "large steps of meshes are solved for on the host";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
-    if (job->split)
-        obstacle =
-            "those by what moves shapes and by what turns mirrors, or by the camera, in one job are not "
-            "yet";
     if (job->scene->pipelined)
         obstacle = "they need the image of the step before (rb_biased2, rb_biased1_2)";
     if (fit_samples_change(&fit->desc))

@@ -13,6 +13,7 @@
 #include "api/job_buffers.h"
 #include "api/job_kernels.h"
 #include "api/job_pass.h"
+#include "api/job_split.h"
 #include "api/kernel_code.h"
 #include "api/tape.h"
 
@@ -87,7 +88,7 @@ static void tiles(sequence *s, const bl_job *job)
     bool last;
     while (gradient_form_next(job, s->w, &tile, &last)) {
         windows(s, RENDER_REPLAY, tile);
-        if (step_is_here(s))
+        if (step_is_here(s) && !s->w->compared)
             gradient_form_record_loss(s->job, s->w, tile, last);
         windows(s, RENDER_ADJOINT, tile);
     }
@@ -123,18 +124,34 @@ static void edges(sequence *s, const bl_job *job)
     s->w = w;
 }
 
-static void pass_in(sequence *s, const bl_job *job, const job_recorded_pass *p)
+/* A split job has all walks of one of its parts, and then those of the other. */
+static void walks(sequence *s, bl_job *job)
+{
+    const job_work_desc *w = s->w;
+    for (uint32_t k = 0; k < job_split_parts(job, w->pass); k++) {
+        const job_work_desc part = job_split_work(job, w, k);
+        s->w = &part;
+        if (step_is_here(s) && job_split_clears(w, k))
+            gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
+        job_split_enter(job, w->pass, k);
+        samples(s, job);
+        edges(s, job);
+        job_split_leave(job);
+    }
+    s->w = w;
+}
+
+static void pass_in(sequence *s, bl_job *job, const job_recorded_pass *p)
 {
     s->w = &p->work;
     if (step_is_here(s))
         p->begin(p->user);
-    samples(s, job);
-    edges(s, job);
+    walks(s, job);
     if (step_is_here(s))
         p->end(p->user);
 }
 
-uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes)
+uint64_t job_parts_paths(bl_job *job, job_recorded_passes passes)
 {
     sequence s = {0};
     for (uint32_t k = 0; k < passes.count; k++)
@@ -142,21 +159,38 @@ uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes)
     return s.at;
 }
 
-static double seconds_of(const bl_job *job, const job_recorded_pass *p)
+/* The seconds of paths of a pass in one part of the job; 0: of some kernel there have been none. */
+static double seconds_of_part(const bl_job *job, const job_work_desc *w, double paths)
 {
     render_pass walks[2];
-    uint32_t count = walks_of(job, &p->work, walks);
-    double paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1}) / count, sum = 0;
+    const uint32_t count = walks_of(job, w, walks);
+    double sum = 0;
     for (uint32_t k = 0; k < count; k++) {
         double speed = job->made->paths_per_second[walks[k]];
         if (!(speed > 0))
             return 0;
-        sum += paths / speed;
+        sum += paths / count / speed;
     }
     return sum;
 }
 
-double job_parts_seconds(const bl_job *job, job_recorded_passes passes)
+static double seconds_of(bl_job *job, const job_recorded_pass *p)
+{
+    const uint32_t parts = job_split_parts(job, p->work.pass);
+    const double paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1}) / parts;
+    double sum = 0;
+    for (uint32_t k = 0; k < parts; k++) {
+        job_split_enter(job, p->work.pass, k);
+        const double seconds = seconds_of_part(job, &p->work, paths);
+        job_split_leave(job);
+        if (seconds == 0)
+            return 0;
+        sum += seconds;
+    }
+    return sum;
+}
+
+double job_parts_seconds(bl_job *job, job_recorded_passes passes)
 {
     double sum = 0;
     for (uint32_t k = 0; k < passes.count; k++) {
@@ -211,16 +245,49 @@ static bool edges_there(const bl_job *job, const job_work_desc *w)
     return there;
 }
 
-bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
+/* What a part of a split job needs for itself, or the whole job: room, */
+static bl_result reserve_walks(bl_job *job, const job_work_desc *w, bl_error *err)
+{
+    if (keeps_samples(w))
+        TRY(gradient_form_reserve(job, w, err));
+    if (!keeps_tape(job, w))
+        return BL_OK;
+    TRY(tape_check_recorded(job, err));
+    return tape_reserve(job, w, err);
+}
+
+/* and kernels, which are made for buffers of the size that these have in the end. */
+static bl_result make_walks(bl_job *job, const job_work_desc *w, bl_error *err)
 {
     gpu_kernel *made;
     TRY(edges_kernels(job, w, err));
+    render_pass walks[2];
+    for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
+        TRY(job_kernel(job, walks[k], &made, err));
+    return BL_OK;
+}
+
+static bool walks_prepared(const bl_job *job, const job_work_desc *w)
+{
+    bool there = edges_there(job, w);
+    render_pass walks[2];
+    for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
+        there &= job->made->kernels[walks[k]] != NULL;
+    return there && (!keeps_samples(w) || gradient_form_reserved(job, w)) &&
+           (!keeps_tape(job, w) || tape_reserved(job, w));
+}
+
+bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
+{
+    gpu_kernel *made;
     TRY(job_reserve_film(job, w->pass, job_everything(w, job_pixels(job)).lane_count, err));
-    if (keeps_samples(w))
-        TRY(gradient_form_reserve(job, w, err));
-    if (keeps_tape(job, w)) {
-        TRY(tape_check_recorded(job, err));
-        TRY(tape_reserve(job, w, err));
+    bl_result (*const steps[])(bl_job *, const job_work_desc *, bl_error *) = {reserve_walks, make_walks};
+    const uint32_t parts = job_split_parts(job, w->pass);
+    for (uint32_t k = 0; k < 2 * parts; k++) {
+        job_split_enter(job, w->pass, k % parts);
+        const bl_result r = steps[k / parts](job, w, err);
+        job_split_leave(job);
+        TRY(r);
     }
     if (job->plan->update_count)
         TRY(job_kernel(job, RENDER_UPDATE, &made, err));
@@ -228,24 +295,22 @@ bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
         TRY(job_kernel(job, RENDER_TABLES, &made, err));
     if (w->pass == RENDER_GRADIENT && job->plan->update_requested)
         TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &made, err));
-    render_pass walks[2];
-    for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
-        TRY(job_kernel(job, walks[k], &made, err));
     return BL_OK;
 }
 
-bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
+bool job_parts_prepared(bl_job *job, const job_work_desc *w)
 {
     const plan *p = job->plan;
     uint64_t lanes = job_everything(w, job_pixels(job)).lane_count;
-    bool there = edges_there(job, w) && job->film_words >= film_channels(job->scene) * lanes &&
+    bool there = job->film_words >= film_channels(job->scene) * lanes &&
                  (!p->update_count || job->made->kernels[RENDER_UPDATE]) &&
                  (!p->table_builds.count || job->made->kernels[RENDER_TABLES]);
     if (w->pass == RENDER_GRADIENT && p->update_requested)
         there &= job->made->kernels[RENDER_UPDATE_ADJOINT] != NULL;
-    render_pass walks[2];
-    for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
-        there &= job->made->kernels[walks[k]] != NULL;
-    return there && (!keeps_samples(w) || gradient_form_reserved(job, w)) &&
-           (!keeps_tape(job, w) || tape_reserved(job, w));
+    for (uint32_t k = 0; k < job_split_parts(job, w->pass); k++) {
+        job_split_enter(job, w->pass, k);
+        there &= walks_prepared(job, w);
+        job_split_leave(job);
+    }
+    return there;
 }

@@ -19,14 +19,14 @@ typedef struct job_recorded_passes {
     uint32_t count;
 } job_recorded_passes;
 
-/* The paths of all passes, which are what parts share evenly. */
-uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes);
+/* The paths of all passes, those of both parts of a split job, which are what parts share evenly. */
+uint64_t job_parts_paths(bl_job *job, job_recorded_passes passes);
 /* Seconds that the passes may take, by the speed of those before; 0: of some there have been none. */
-double job_parts_seconds(const bl_job *job, job_recorded_passes passes);
+double job_parts_seconds(bl_job *job, job_recorded_passes passes);
 /* Makes everything that a pass needs: its kernels, and buffers of its size. */
 bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err);
 /* Whether there is nothing to prepare. */
-bool job_parts_prepared(const bl_job *job, const job_work_desc *w);
+bool job_parts_prepared(bl_job *job, const job_work_desc *w);
 /* Appends a part of image passes and of gradient passes in any form. There are at least as many paths as
  * parts. */
 void job_record_part(bl_job *job, job_recorded_passes passes, job_part part);

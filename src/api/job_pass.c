@@ -210,21 +210,6 @@ static bl_result walk(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_e
     return edges_run(job, w, stats, err);
 }
 
-/* The work of part k of a pass. All parts differentiate the loss that the first one finds. */
-static job_work_desc part_work(const bl_job *job, const job_work_desc *w, uint32_t k)
-{
-    const uint32_t count = job_split_parts(job, w->pass);
-    const double range = (w->progress_to - w->progress_from) / count;
-    job_work_desc part = *w;
-    if (w->part || count == 1)
-        return part;
-    part.progress_from = w->progress_from + k * range, part.progress_to = part.progress_from + range;
-    part.compared = k > 0;
-    part.adds |= k > 0, part.keeps_status |= k > 0;
-    return part;
-}
-
-/* The film holds the image of one part alone. */
 static bl_result clear_film(bl_job *job, bl_stats *stats, bl_error *err)
 {
     double seconds;
@@ -237,8 +222,8 @@ static bl_result walk_parts(bl_job *job, const job_work_desc *w, bl_stats *stats
 {
     const uint32_t first = w->part ? w->part - 1 : 0, end = w->part ? w->part : job_split_parts(job, w->pass);
     for (uint32_t k = first; k < end; k++) {
-        const job_work_desc part = part_work(job, w, k);
-        if (k > first && !bl_gradient_form_finds_loss(w->form))
+        const job_work_desc part = job_split_work(job, w, k);
+        if (job_split_clears(w, k))
             TRY(clear_film(job, stats, err));
         job_split_enter(job, w->pass, k);
         const bl_result r = walk(job, &part, stats, err);

@@ -173,10 +173,6 @@ static const char *gradient_obstacle(const bl_job *job)
         return "the job was created without parameters, so there is no gradient to compute";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "samples in proportion to |dL/dI| are distributed on the host, so they are not recorded";
-    if (job->split)
-        return "gradients by what moves shapes and by what turns mirrors, or by the camera, in one job are "
-               "not "
-               "recorded yet";
     return NULL;
 }
 

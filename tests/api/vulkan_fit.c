@@ -206,6 +206,43 @@ static void other_integrators_step(void **state)
     scene = before;
 }
 
+/* A job that is split (src/api/job_split.h) walks twice in each pass. lavapipe compiles its kernels for
+ * minutes. */
+static void split_jobs_step(void **state)
+{
+    (void)state;
+    if (strstr(device.info.name, "llvmpipe"))
+        skip();
+    static const char two_parts[] =
+        "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='2'/></integrator>"
+        "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'>"
+        "<lookat origin='0,0,4' target='0,0,0' up='0,1,0'/></transform>"
+        "<film type='hdrfilm'><integer name='width' value='20'/><integer name='height' value='16'/>"
+        "<rfilter type='box'/></film><sampler type='independent'/></sensor>"
+        "<shape type='sphere' id='ball'><point name='center' value='-.6,.1,0'/>"
+        "<float name='radius' value='.5'/><bsdf type='diffuse'/></shape>"
+        "<shape type='rectangle'><transform name='to_world'><scale value='.5'/><translate "
+        "x='.8'/></transform>"
+        "<bsdf type='normalmap' id='bent'><rgb name='normalmap' value='.6,.45,.95'/>"
+        "<bsdf type='conductor'/></bsdf></shape>"
+        "<emitter type='point'><point name='position' value='2,3,5'/><rgb name='intensity' value='20,19,18'/>"
+        "</emitter><emitter type='constant'/></scene>";
+    static const bl_fit_parameter both[PARAMETERS] = {{.name = "ball.translation"},
+                                                      {.name = "bent.normalmap.value"}};
+    const bl_fit_desc desc = {.parameters = both,
+                              .parameter_count = PARAMETERS,
+                              .target = target,
+                              .form = BL_FORM_SEPARATE,
+                              .spp = 8};
+    bl_scene *before = scene;
+    SCENE_MUST(&device, bl_scene_load_string(device.context, two_parts, NULL, NULL, &scene));
+    outcome own = own_steps(&desc), recorded = recorded_steps(&desc, 5);
+    assert_true(own.values[0] != 0 && own.values[3] != .6f);
+    assert_memory_equal(&recorded, &own, sizeof own);
+    bl_scene_destroy(scene);
+    scene = before;
+}
+
 /* The pixels of a batch are drawn anew in each step, which may be recorded before any is executed; so are
  * their weights, where views have some. */
 static void batches_are_drawn(void **state)
@@ -392,10 +429,15 @@ static void teardown(void)
 int main(void)
 {
     struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_the_bytes_of_a_fit), cmocka_unit_test(views_add_up),
-        cmocka_unit_test(other_integrators_step),       cmocka_unit_test(batches_are_drawn),
-        cmocka_unit_test(targets_come_from_buffers),    cmocka_unit_test(a_hundred_steps_need_no_host),
-        cmocka_unit_test(recorded_and_own_steps_mix),   cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(steps_are_the_bytes_of_a_fit),
+        cmocka_unit_test(views_add_up),
+        cmocka_unit_test(other_integrators_step),
+        cmocka_unit_test(split_jobs_step),
+        cmocka_unit_test(batches_are_drawn),
+        cmocka_unit_test(targets_come_from_buffers),
+        cmocka_unit_test(a_hundred_steps_need_no_host),
+        cmocka_unit_test(recorded_and_own_steps_mix),
+        cmocka_unit_test(what_cannot_be_is_refused),
     };
     size_t count = todays_tests(tests, sizeof tests / sizeof *tests, 2);
     return vulkan_app_test(&app, &device, "vulkan_fit", tests, count, setup, teardown);
