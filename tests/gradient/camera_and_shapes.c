@@ -1,10 +1,10 @@
 /* LABELS: swiftshader=long native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients by the camera and by shapes right where one job has both? Such a job walks volumetric paths
- * and has other boundary passes than a job for either alone (plan_is_volumetric). Those are checked against
- * differences by other tests, so here each gradient is compared with that of a job for its parameter alone,
- * over several seeds. Forward mode must agree with reverse mode on the same samples, and without the part of
- * edges the gradient must be another one. */
+ * and has other boundary passes than a job for either alone (plan_is_volumetric), or it is split. Those are
+ * checked against differences by other tests, so here each gradient is compared with that of a job for its
+ * parameter alone, over several seeds. Forward mode must agree with reverse mode on the same samples, and
+ * without the part of edges the gradient must be another one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,6 +41,9 @@ typedef struct joint_case {
 #define SCREEN                                                                                               \
     "<shape type='rectangle'>" AT("<scale value='5'/><rotate y='1' angle='90'/><translate x='-1.3'/>")       \
         GREY(".5") "</shape>"
+#define MIRROR                                                                                               \
+    "<shape type='rectangle'>" AT("<scale value='.4'/><rotate x='1' angle='20'/><translate "                 \
+                                  "value='.6,0,0'/>") "<bsdf type='conductor'/></shape>"
 #define SUNS "<emitter type='envmap'><string name='filename' value='suns.pfm'/></emitter>"
 #define GROUP "<shape type='shapegroup' id='group'>" KERNEL "</shape>"
 #define KERNEL "<shape type='sphere'><float name='radius' value='.4'/>" GREY(".5") "</shape>"
@@ -73,6 +76,11 @@ static const joint_case cases[] = {
      WALL BALL("<translate value='.07,.1,.2'/>") SCREEN SUNS,
      {"it.translation", "sensor.translation"},
      128},
+    {"a ball beside a mirror, by two sets of kernels",
+     "2",
+     WALL BALL("<translate value='-.5,.1,.2'/>") MIRROR SKY,
+     {"it.translation", "sensor.translation"},
+     64},
     {"an instance",
      "2",
      WALL GROUP INSTANCE LAMP("lamp", ".4", "1.6,0,3.2"),

@@ -144,9 +144,9 @@ static uint32_t read_all(bl_job *job, const bl_scene *scene, const char *const *
 
 enum { ALL_MOST = 1 << 14 };
 
-/* Gradients of some parameters in a form. */
+/* Gradients of some parameters in a form, and the loss, which is the pass's own image times its weights. */
 static uint32_t gradient(const bl_scene *scene, const char *const *parameters, uint32_t count,
-                         bl_gradient_form form, float *out)
+                         bl_gradient_form form, float *out, double *loss)
 {
     const bool finds = form == BL_FORM_TWO_WALK || form == BL_FORM_ONE_IMAGE;
     bl_job *job = job_for(scene, parameters, count, false);
@@ -158,6 +158,7 @@ static uint32_t gradient(const bl_scene *scene, const char *const *parameters, u
     bl_stats stats;
     SCENE_MUST(&device, bl_job_gradient(job, &desc, &stats));
     assert_int_equal(stats.overflowed, 0);
+    *loss = stats.loss;
     const uint32_t found = read_all(job, scene, parameters, count, out);
     bl_job_destroy(job);
     return found;
@@ -175,10 +176,13 @@ static void make_images(void)
 static void expect_same(const split_case *c, const bl_scene *scene, bl_gradient_form form)
 {
     static float together[ALL_MOST], alone[ALL_MOST];
-    const uint32_t count = count_of(c), all = gradient(scene, c->parameters, count, form, together);
-    uint32_t at = gradient(scene, c->parameters, c->shapes, form, alone);
-    at += gradient(scene, c->parameters + c->shapes, count - c->shapes, form, alone + at);
+    double loss[3];
+    const uint32_t count = count_of(c), all = gradient(scene, c->parameters, count, form, together, &loss[0]);
+    uint32_t at = gradient(scene, c->parameters, c->shapes, form, alone, &loss[1]);
+    at += gradient(scene, c->parameters + c->shapes, count - c->shapes, form, alone + at, &loss[2]);
     double size = 0, worst = 0;
+    for (int k = 1; k < 3; k++)
+        assert_true(fabs(loss[k] - loss[0]) < 1e-5 * loss[0]);
     assert_int_equal(at, all);
     for (uint32_t i = 0; i < all; i++)
         size = fmax(size, fabs((double)alone[i]));
