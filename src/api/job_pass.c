@@ -210,6 +210,24 @@ static bl_result walk(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_e
     return edges_run(job, w, stats, err);
 }
 
+job_work_desc job_split_work(const bl_job *job, const job_work_desc *w, uint32_t k)
+{
+    const uint32_t count = job_split_parts(job, w->pass);
+    const double range = (w->progress_to - w->progress_from) / count;
+    job_work_desc part = *w;
+    if (w->part || count == 1)
+        return part;
+    part.progress_from = w->progress_from + k * range, part.progress_to = part.progress_from + range;
+    part.compared = k > 0;
+    part.adds |= k > 0, part.keeps_status |= k > 0;
+    return part;
+}
+
+bool job_split_clears(const job_work_desc *w, uint32_t k)
+{
+    return k > 0 && !w->part && !bl_gradient_form_finds_loss(w->form);
+}
+
 static bl_result clear_film(bl_job *job, bl_stats *stats, bl_error *err)
 {
     double seconds;

@@ -14,6 +14,11 @@ bl_result job_make_kernels(bl_job *job, const job_work_desc *w, bl_error *err);
 void job_record_begin(bl_job *job, const job_work_desc *w);
 void job_values_followed(bl_job *job);
 void job_record_end(bl_job *job);
+/* The work of part k of a pass; w->part names the only one. All parts differentiate the loss that the first
+ * one finds, and add to the same sums. */
+job_work_desc job_split_work(const bl_job *job, const job_work_desc *w, uint32_t k);
+/* Whether the film has to be cleared before part k: it holds the image of one part alone. */
+bool job_split_clears(const job_work_desc *w, uint32_t k);
 /* Brings geometry, derived values and sampling tables up to date, and clears what the pass adds to. */
 bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 /* Behind a pass that adds to an image of splats, `coarser` steps above the first scale: whether all of them

@@ -6,7 +6,7 @@
 #ifndef BL_API_JOB_SPLIT_H
 #define BL_API_JOB_SPLIT_H
 
-#include "api/job_dispatch.h"
+#include "api/job.h"
 
 /* The number of parts in which kernels of a pass are made, and in which it runs: 1 unless the job is split
  * and the pass differentiates paths or edges. */
@@ -18,11 +18,6 @@ void job_split_leave(bl_job *job);
 /* The name of a part of a split job, and of the one that is entered; NULL: none is. */
 const char *job_split_part_name(uint32_t part);
 const char *job_split_name(const bl_job *job);
-/* The work of part k of a pass; w->part names the only one. All parts differentiate the loss that the first
- * one finds, and add to the same sums. */
-job_work_desc job_split_work(const bl_job *job, const job_work_desc *w, uint32_t k);
-/* Whether the film has to be cleared before part k: it holds the image of one part alone. */
-bool job_split_clears(const job_work_desc *w, uint32_t k);
 /* Whether both parts have edges that move. They share one table of where to look. */
 bool job_split_edges(const bl_job *job);
 
