@@ -19,7 +19,7 @@ CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 4, "height_behind_glass"
           "attached_means": 2, "radiance_field": 9, "chain_length": 5, "regularization": 2,
           "roughness_signs": 6, "depth_in_media": 8, "phases": 5, "samples": 8,
           "smoke_methods": 3, "crossed_polarizers": 2, "prism": 2, "caustic_design": 4, "grin_design": 2, "grin_lenses": 2,
-          "metropolis": 12, "fit_samples": 100, "metamerism": 2, "mode_cost": 3,
+          "metropolis": 12, "fit_samples": 120, "metamerism": 2, "mode_cost": 3,
           "ablation": 2, "wavefront": 2, "scene_times": 1, "texture_gradients": 3, "passes": 8, "smoke_views": 2, "ink": 2, "globe": 16,
           "density_gradient": 2, "garden": 4, "loops_and_calls": 4, "specular_gradients": 3, "coherence": 3}
 CAUSTICS = ["target", "start", "level_16", "level_32", "level_64", "light_traced", "verified", "heights"]
