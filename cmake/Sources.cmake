@@ -402,6 +402,7 @@ set(api_sources
     src/api/plugin_add_integrator.c
     src/api/plugins.c
     src/api/ray_backend.c
+    src/api/register_goals.c
     src/api/reference_tracer.c
     src/api/render.c
     src/api/resample.c

@@ -16,16 +16,16 @@
  *
  * A list is what one lookup adds, the eight voxels of a trilinear one, say. CPU devices run all of that for
  * every vertex, so what can be done once for a list is: its scale is read once, it is counted once, and high
- * words move in a loop that has one atomic for all of them.
- *   overflow: its values are not all finite, or the sum of their sizes is 2^52 or more (then none of them is
- *   added); or one of the sums
- *     has a high word that has left +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over
- *     the 2^30 wide band before it
- *     wraps)
+ * words move in a loop that has one atomic for all of them. On GPUs (opt_options.live_most) a few words wait
+ * at a time, and high words move in branches. overflow: its values are not all finite, or the sum of their
+ * sizes is 2^52 or more (then none of them is added); or one of the sums has a high word that has left +-2^30
+ * (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps)
  *   underflow: the sum of their sizes is not 0 and would round to 0.
  * Where that is asked for (opt_options.non_finite_word) a list whose values are not all finite is no
  * overflow, and is counted by itself: a coarser scale would not help it. */
 #include "spirv_gen/opt/fixed_point.h"
+
+enum { TOGETHER = 4 }; /* low words that a GPU adds to before high words move */
 
 static const float finite_most = 3e38f, two_31 = 0x1p31f, two_32 = 0x1p32f, two_52 = 0x1p52f;
 
@@ -87,6 +87,21 @@ static ir_ref add_high(ir_func *f, uint32_t buffer, uint32_t count, const ir_ref
     return state[1];
 }
 
+/* The same by branches. A GPU has no registers to spare for what the loop chooses from. */
+static ir_ref add_high_apart(ir_func *f, uint32_t buffer, uint32_t count, const ir_ref *at,
+                             const ir_ref *step)
+{
+    ir_ref zero = ir_u32(f, 0), no = ir_bool(f, false), outside = no;
+    for (uint32_t k = 0; k < count; k++) {
+        ir_ref branch = ir_if(f, ir_ne(f, step[k], zero)), word = ir_add(f, at[k], ir_u32(f, 1));
+        ir_ref left = outside_range(f, ir_add(f, ir_atomic_add(f, buffer, word, step[k]), step[k]));
+        ir_else(f);
+        ir_endif(f);
+        outside = ir_or(f, outside, ir_phi(f, branch, left, no));
+    }
+    return outside;
+}
+
 static void count_privately(ir_func *f, ir_ref counters, uint32_t counter, ir_ref condition)
 {
     ir_ref at = ir_u32(f, counter);
@@ -133,14 +148,19 @@ void fixed_add(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref 
         size = k ? ir_add(f, size, sizes[k]) : sizes[k];
     }
     ir_ref fits = ir_lt(f, size, ir_f32(f, two_52)); /* false for NaN */
-    ir_ref branch = ir_if(f, fits);
+    ir_ref branch = ir_if(f, fits), outside = ir_bool(f, false);
     for (uint32_t k = 0; k < list->count; k++) {
         ir_ref low, high;
         split(f, x[k], sizes[k], &low, &high);
         at[k] = ir_shl(f, list->index[k], ir_u32(f, 1));
         step[k] = add_low(f, list->buffer, at[k], low, high);
+        if (o->live_most && ((k + 1) % TOGETHER == 0 || k + 1 == list->count)) {
+            uint32_t first = k / TOGETHER * TOGETHER, count = k + 1 - first;
+            outside = ir_or(f, outside, add_high_apart(f, list->buffer, count, at + first, step + first));
+        }
     }
-    ir_ref outside = add_high(f, list->buffer, list->count, at, step);
+    if (!o->live_most)
+        outside = add_high(f, list->buffer, list->count, at, step);
     ir_else(f);
     ir_endif(f);
     ir_ref overflow = ir_phi(f, branch, outside, ir_bool(f, true));

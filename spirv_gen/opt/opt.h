@@ -57,15 +57,24 @@ enum opt_report {
     OPT_REPORT_WORDS
 };
 
+/* Of values that wait in memory of the workgroup. */
+typedef struct opt_goal {
+    uint32_t words; /* that a lane may have there */
+    uint32_t live;  /* so many values may live: no others wait then */
+    uint32_t over;  /* the goal is met, too, where so many more do when all words are taken */
+} opt_goal;
+enum { OPT_GOALS_MOST = 8 };
+
 typedef struct opt_options {
     uint32_t off; /* opt_switch: passes to leave out */
     /* Not 0, for devices that share out registers: values are computed late (order.c) and, where more than so
      * many live at once, again (recompute.c). small_uniforms: this uniform and the next are below 2^30. */
     uint32_t live_most, small_uniforms;
-    /* Of these, where still too many live: values wait in memory of the workgroup (park.c), of which a lane
-     * has so many words where 8 waves of 32 lanes run on each SIMD; 0: none. */
-    uint32_t parking;
-    bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
+    /* Of these, where still too many live: values wait in memory of the workgroup (park.c), by the first of
+     * these goals that can be met. */
+    opt_goal parking[OPT_GOALS_MOST];
+    uint32_t parking_count; /* 0: none wait */
+    bool ray_queries;       /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;    /* buffer with nodes and entries */
     uint32_t node_base_word;  /* word of the scene buffer that holds the word offset of the packed nodes */
@@ -139,11 +148,8 @@ ir_module *opt_order(const ir_module *m); /* values are computed late: few live 
 ir_module *opt_recompute(const ir_module *m, const opt_options *o);
 /* (*) values wait in memory of the workgroup where too many live at once; after opt_recompute */
 ir_module *opt_park(const ir_module *m, const opt_options *o);
-typedef struct opt_goal {
-    uint32_t words, live; /* words that a lane may have there, and how many values may live then */
-} opt_goal;
-/* (*) the same with other goals, from the best one on; near: instructions between uses that one load serves
- */
+/* (*) the same with these goals; if none can be met, as few live as the words of the largest allow; near:
+ * instructions between uses that one load serves */
 ir_module *opt_park_to(const ir_module *m, const opt_goal *wanted, uint32_t count, uint32_t near);
 ir_module *opt_math(const ir_module *m); /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min,
                                             max -> select */

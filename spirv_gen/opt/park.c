@@ -11,22 +11,16 @@
  * caller, around the call. A word serves several values whose times there do not meet. Functions have theirs
  * behind those of their callers (ir_parking).
  *
- * Memory of the workgroup that a lane takes lets fewer waves run, as registers do. So there are goals: what a
- * lane may take there, and how many values may live then. The first goal that can be met is, by as few loads
- * as it takes; if none can, as few values live as the last one's words allow. Modules of doubles stay as they
- * are: words hold 32 bits. */
+ * Memory of the workgroup that a lane takes lets fewer waves run, as registers do. So there are goals
+ * (opt_goal): what a lane may take there, and how many values may live then. The first goal that can be met
+ * is, by as few loads as it takes; if none can, as few values live as the words allow. Modules of doubles
+ * stay as they are: words hold 32 bits. */
 #include "spirv_gen/opt/lifetimes.h"
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
 
-enum { PIECES_MOST = 8, NEAR = 40, WORDS = 32 };
-
-/* For RDNA, whose 4 SIMDs share 128 KiB: 32 words a lane let 8 waves of 32 lanes run, 25 words 10 and 21
- * words 12. Of registers, RDNA2 gives 8 waves 128 each and RDNA3 12 waves 120, 10 waves 144; drivers take up
- * to 15 more than values live (docs/decisions/registers.md). */
-static const opt_goal goals[] = {{21, 110}, {25, 124}, {WORDS, 128}, {25, 136}, {WORDS, 0}};
-enum { GOALS = sizeof goals / sizeof *goals };
+enum { PIECES_MOST = 8, NEAR = 40 };
 
 /* A part of a value's life in a register. */
 typedef struct piece {
@@ -259,13 +253,16 @@ static bool lower_at(park *r, uint32_t k, uint32_t at)
     return false;
 }
 
-/* The first moment of the goal; NULL: it cannot be met. */
+/* The first moment of the goal, or the best one; NULL: it cannot be met. */
 static const moment *find(const park *r, opt_goal goal)
 {
-    for (uint32_t k = 0; k < r->moments.count; k++)
-        if (r->moments.data[k].words <= goal.words && r->moments.data[k].live <= goal.live)
-            return &r->moments.data[k];
-    return NULL;
+    const moment *best = NULL;
+    for (uint32_t k = 0; k < r->moments.count && !(best && best->live <= goal.live); k++) {
+        const moment *now = &r->moments.data[k];
+        if (now->words <= goal.words && (!best || now->live < best->live))
+            best = now;
+    }
+    return best && best->live <= goal.live + goal.over ? best : NULL;
 }
 
 static void decide(park *r, const opt_goal *wanted, uint32_t count)
@@ -474,10 +471,5 @@ ir_module *opt_park_to(const ir_module *m, const opt_goal *wanted, uint32_t coun
 
 ir_module *opt_park(const ir_module *m, const opt_options *o)
 {
-    opt_goal left[GOALS];
-    for (uint32_t k = 0; k < GOALS; k++) {
-        uint32_t others = WORDS - o->parking;
-        left[k] = (opt_goal){goals[k].words > others ? goals[k].words - others : 0, goals[k].live};
-    }
-    return opt_park_to(m, left, GOALS, NEAR);
+    return opt_park_to(m, o->parking, o->parking_count, NEAR);
 }

@@ -116,7 +116,7 @@ static bl_result run(pipeline *p)
         return BL_OK;
     TRY(step(p, "order", opt_order(p->now)));
     TRY(step(p, "recompute", opt_recompute(p->now, o)));
-    return o->parking ? step(p, "park", opt_park(p->now, o)) : BL_OK;
+    return o->parking_count ? step(p, "park", opt_park(p->now, o)) : BL_OK;
 }
 
 static bl_result run_on(const ir_module *m, const opt_options *options, bl_result (*steps)(pipeline *p),

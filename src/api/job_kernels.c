@@ -5,6 +5,7 @@
 #include "api/job_split.h"
 #include "api/kernel_code.h"
 #include "api/ray_backend.h"
+#include "api/register_goals.h"
 #include "api/trace_dump.h"
 
 #include <stdlib.h>
@@ -13,10 +14,6 @@
  * 192 registers let 5 waves of 32 lanes run on a SIMD of RDNA2 and 8 on RDNA3 (docs/decisions/registers.md).
  */
 enum { LIVE_MOST = 130 };
-
-/* Words of a workgroup's memory that a lane has on RDNA where 8 such waves run, 8 KiB of a workgroup: half of
- * what all devices have. Where kernels have ray queries RADV takes 16 of them for their stacks. */
-enum { PARKING = 32, QUERY_WORDS = 16 };
 
 /* Paths of at most so many segments have chains that are walked to again instead of kept. A visit that keeps
  * its position takes 4 to 11 % longer, by RADV's estimate, but there are fewer visits: on the CPU the
@@ -67,7 +64,7 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
     plan_ray_options(job->plan, &o);
     if (on_gpu(job)) {
         o.live_most = LIVE_MOST, o.small_uniforms = UNIFORM_WIDTH;
-        o.parking = o.ray_queries ? PARKING - QUERY_WORDS : PARKING;
+        o.parking_count = register_goals(gpu_device_info(job->device->gpu), o.ray_queries, o.parking);
     }
     o.ray_queries |= native != X86_NONE && !job->plan->doubles; /* who answers rays there has floats */
     return o;

@@ -67,32 +67,19 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
 }
 
 /* Hashes field by field, because padding has no defined value. The asserts remind whoever adds a field. */
-_Static_assert(offsetof(opt_options, dump) == 80,
+_Static_assert(offsetof(opt_options, dump) == 176,
                "add_passes hashes all options before `dump`, from which on nothing changes the result");
 _Static_assert(sizeof(spv_options) == 44 && sizeof(x86_options) == 28, "add_generation hashes all options");
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
-    const uint32_t all[] = {o->off,
-                            o->ray_queries,
-                            o->scene_buffer,
-                            o->node_base_word,
-                            o->entry_base_word,
-                            o->level_word,
-                            o->stack_size,
-                            o->accumulate,
-                            o->gradient_elements,
-                            o->scale_buffer,
-                            o->scale_base,
-                            o->status_buffer,
-                            o->overflow_word,
-                            o->underflow_word,
-                            o->sites != NULL,
-                            o->live_most,
-                            o->small_uniforms,
-                            o->non_finite_word,
-                            o->parking};
+    const uint32_t all[] = {
+        o->off,        o->ray_queries,    o->scene_buffer,    o->node_base_word,    o->entry_base_word,
+        o->level_word, o->stack_size,     o->accumulate,      o->gradient_elements, o->scale_buffer,
+        o->scale_base, o->status_buffer,  o->overflow_word,   o->underflow_word,    o->sites != NULL,
+        o->live_most,  o->small_uniforms, o->non_finite_word, o->parking_count};
     add(h, all, sizeof all);
+    add(h, o->parking, o->parking_count * sizeof *o->parking);
 }
 
 static void add_generation(XXH3_state_t *h, const code_options *code)

@@ -39,6 +39,9 @@ typedef struct gpu_info {
     uint32_t threads;       /* native: how many; else 0 */
     uint32_t native_target; /* x86_target of the kernels that it runs; 0: they are SPIR-V */
     uint32_t subgroup_size;
+    /* What subgroups on one SIMD share out, of each lane: registers, in multiples of register_step a
+     * subgroup, and words of the workgroups' memory; 0: the driver does not tell. */
+    uint32_t simd_registers, register_step, simd_words;
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */

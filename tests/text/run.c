@@ -74,7 +74,7 @@ static ir_module *with_vjp(const ir_module *m)
 static ir_module *recompute(const ir_module *m) { return opt_recompute(m, &(opt_options){.live_most = 3}); }
 
 /* Two values may live, four wait, one instruction is near. */
-static ir_module *park(const ir_module *m) { return opt_park_to(m, &(opt_goal){4, 2}, 1, 1); }
+static ir_module *park(const ir_module *m) { return opt_park_to(m, &(opt_goal){4, 2, 0}, 1, 1); }
 
 static ir_module *unroll_2(const ir_module *m) { return opt_unroll(m, 2); }
 

@@ -175,7 +175,7 @@ static ir_module *recompute(const ir_module *m)
 }
 
 /* Whatever can wait elsewhere. */
-static ir_module *park(const ir_module *m) { return opt_park_to(m, &(opt_goal){64, 0}, 1, 2); }
+static ir_module *park(const ir_module *m) { return opt_park_to(m, &(opt_goal){64, 0, 0}, 1, 2); }
 
 static const struct {
     const char *name;

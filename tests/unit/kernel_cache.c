@@ -461,7 +461,8 @@ static void every_option_is_in_the_key(void **state)
                                   {.status_buffer = 1},
                                   {.overflow_word = 1},
                                   {.underflow_word = 1},
-                                  {.parking = 1},
+                                  {.parking = {{1, 2, 3}}, .parking_count = 1},
+                                  {.parking = {{1, 2, 4}}, .parking_count = 1},
                                   {.sites = &sites}};
     const code_options codes[] = {{.native = {.target = X86_NONE}},
                                   {.spirv.local_size = 1},
@@ -485,7 +486,7 @@ static void every_option_is_in_the_key(void **state)
     kernel_key keys[ALL];
     ir_module *m = ir_module_create();
     (void)state;
-    assert_int_equal(PASSES, 1 + OPT_SWITCH_COUNT + 15);
+    assert_int_equal(PASSES, 1 + OPT_SWITCH_COUNT + 16);
     for (uint32_t k = 0; k < ALL; k++) {
         keys[k] = kernel_key_words(m, &passes[k < PASSES ? k : 0], &codes[k < PASSES ? 0 : k - PASSES + 1],
                                    (kernel_key){0, 0});

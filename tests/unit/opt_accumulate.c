@@ -27,6 +27,7 @@ enum {
     NON_FINITE_WORD = 3
 };
 static bool apart; /* what is not finite is counted by itself */
+static bool gpu;   /* kernels are for a device that shares out registers */
 
 typedef struct adder {
     ir_module *module;
@@ -70,6 +71,7 @@ static ir_module *optimised(ir_module *m, opt_accumulate how, uint32_t elements)
         .overflow_word = OVERFLOW_WORD,
         .underflow_word = UNDERFLOW_WORD,
         .non_finite_word = apart ? NON_FINITE_WORD : 0,
+        .live_most = gpu ? 1000 : 0,
     };
     bl_error err = {0};
     if (ir_finish(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK || ir_verify(out, &err) != BL_OK)
@@ -408,6 +410,43 @@ static void a_list_is_counted_once(void **state)
     }
 }
 
+static uint32_t count_of(const adder *a, ir_op op)
+{
+    uint32_t count = 0;
+    for (uint32_t id = 1; id < a->f->inst.count; id++)
+        count += a->f->inst.data[id].op == op;
+    return count;
+}
+
+/* More than a GPU adds to before high words move. One of them carries, some borrow. */
+static void high_words_of_a_list_move(void **state)
+{
+    enum { COUNT = 6 };
+    static const float values[COUNT] = {-1, 0x1p31f, -0x1p33f, 7, -5, 0x1p40f};
+    (void)state;
+    ir_module *m = start_module();
+    ir_func *f = ir_func_create(m, "add");
+    ir_ref base = ir_param(f, IR_U32);
+    for (uint32_t k = 0; k < COUNT; k++)
+        ir_accum(f, GRADIENTS, ir_element(f, base, ir_u32(f, k)), ir_f32(f, values[k]));
+    ir_return(f, NULL, 0);
+    adder a = {.module = optimised(m, OPT_ACCUMULATE_FIXED, 0)};
+    a.f = a.module->functions.data[0];
+    a.scales[SCALE_BASE + 1] = float_bits(1);
+    assert_int_equal(count_of(&a, IR_LOOP), gpu ? 0 : 1);
+    for (int times = 1; times <= 3; times++) {
+        evaluate(&a, &(ir_value){.u = 1});
+        for (uint32_t k = 0; k < COUNT; k++)
+            assert_true(sum_of(&a, 1 + k) == times * (int64_t)values[k]);
+    }
+    expect_status(&a, 0, 0);
+    a.gradients[2 * (1 + 4) + 1] = 0xC0000000u; /* the fifth sum is at the end of its range */
+    a.gradients[2 * (1 + 4)] = 0;
+    evaluate(&a, &(ir_value){.u = 1});
+    expect_status(&a, 1, 0);
+    ir_module_destroy(a.module);
+}
+
 static void float_forms_add_floats(void **state)
 {
     (void)state;
@@ -534,7 +573,10 @@ int main(void)
         cmocka_unit_test(no_index_adds_nothing),
         cmocka_unit_test(elements_of_a_base_are_added_together),
         cmocka_unit_test(a_list_is_counted_once),
+        cmocka_unit_test(high_words_of_a_list_move),
         cmocka_unit_test(float_forms_add_floats),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = _cmocka_run_group_tests("CPUs", tests, sizeof tests / sizeof *tests, NULL, NULL);
+    gpu = true;
+    return failed + _cmocka_run_group_tests("GPUs", tests, sizeof tests / sizeof *tests, NULL, NULL);
 }

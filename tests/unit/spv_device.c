@@ -434,7 +434,7 @@ static void lanes_park_apart(void **state)
     output(f, 0, s[1]);
     output(f, 1, ir_mul(f, x, y));
     finish_kernel(m, f);
-    parks = opt_park_to(m, &(opt_goal){32, 0}, 1, 1);
+    parks = opt_park_to(m, &(opt_goal){32, 0, 0}, 1, 1);
     assert_non_null(parks);
     uint32_t arrays = 0, largest = 0;
     for (uint32_t k = 0; k < parks->functions.count; k++)

@@ -34,7 +34,7 @@ static ir_module *random_module(uint64_t seed, bool doubles)
     if (opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     safe = device_safe(lowered);
-    ir_module *parks = seed % 3 ? opt_park_to(safe, &(opt_goal){32, 0}, 1, 2) : NULL;
+    ir_module *parks = seed % 3 ? opt_park_to(safe, &(opt_goal){32, 0, 0}, 1, 2) : NULL;
     if (parks)
         ir_module_destroy(safe), safe = parks;
     if (ir_finish(safe, &err) != BL_OK)

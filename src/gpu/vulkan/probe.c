@@ -135,10 +135,35 @@ static void choose_subgroup(vulkan_candidate *c)
         c->asked_subgroup = NARROW;
 }
 
+/* SIMDs of a compute unit share its memory. RADV does not tell the step of hardware that is not there: of no
+ * AMD GPU it is more than a 64th of the registers. Of RDNA4 it tells the registers of RDNA2 (Mesa 25.0), so
+ * GPUs without fragment masks count as those that tell nothing. */
+static void describe_simd(vulkan_candidate *c)
+{
+    enum { STEPS = 64, WORD = sizeof(uint32_t) };
+    gpu_info *info = &c->head.info;
+    VkPhysicalDeviceShaderCorePropertiesAMD core = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                       .pNext = &core};
+    if (!c->extensions.shader_core_properties || !c->extensions.shader_fragment_mask)
+        return;
+    c->driver->vk.GetPhysicalDeviceProperties2(c->physical, &all);
+    if (!core.simdPerComputeUnit || !core.vgprsPerSimd || !core.wavefrontSize || !info->subgroup_size)
+        return;
+    uint32_t step =
+                 core.vgprAllocationGranularity ? core.vgprAllocationGranularity : core.vgprsPerSimd / STEPS,
+             narrow = core.wavefrontSize / info->subgroup_size;
+    info->simd_registers = core.vgprsPerSimd * narrow, info->register_step = step * narrow;
+    info->simd_words = all.properties.limits.maxComputeSharedMemorySize /
+                       (core.simdPerComputeUnit * info->subgroup_size * WORD);
+}
+
 void gpu_features_describe(vulkan_candidate *c, const gpu_features *f)
 {
     gpu_info *info = &c->head.info;
     info->subgroup_size = c->asked_subgroup ? c->asked_subgroup : c->driver_subgroup;
+    describe_simd(c);
     info->int64 = f->core.features.shaderInt64;
     info->float64 = f->core.features.shaderFloat64;
     info->float_atomics = f->atomic_float.shaderBufferFloat32AtomicAdd;
