@@ -206,13 +206,10 @@ static void other_integrators_step(void **state)
     scene = before;
 }
 
-/* A job that is split (src/api/job_split.h) walks twice in each pass. lavapipe compiles its kernels for
- * minutes. */
+/* A job that is split (src/api/job_split.h) walks twice in each pass. */
 static void split_jobs_step(void **state)
 {
     (void)state;
-    if (strstr(device.info.name, "llvmpipe"))
-        skip();
     static const char two_parts[] =
         "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='2'/></integrator>"
         "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'>"
