@@ -44,13 +44,13 @@ WAYS = [("plain", {}), ("adaptive samples", ADAPTIVE), ("recursive images", {"re
         ("default, averaged, adjoint pixels", {**DEFAULT, **AVERAGE, **ADJOINT}), ("default, automatic", {**DEFAULT, **AUTO}),
         ("default, automatic, adjoint pixels", {**DEFAULT, **AUTO, **ADJOINT})]
 SHARES = [0.125, 0.5, 1]  # of the plain job's samples a step
-FEW, MANY = 6, 24  # seeds; many of what is compared closely, where errors differ much or the target is near
+FEW = 6  # seeds; more of what is compared closely, where errors differ much or the target is near
+MANY = {"smoke": 60, "glass index": 24, "pose": 24}
 CLOSELY = ["plain", "default", "default, averaged", "default, automatic"]
-DIFFER = ["smoke", "glass index", "pose"]
 
 
 def seeds_of(asset, name):
-    return MANY if name in CLOSELY and asset in DIFFER else FEW
+    return MANY.get(asset, FEW) if name in CLOSELY else FEW
 
 
 def write_scenes(folder):
@@ -110,7 +110,7 @@ def measure(asset, folder, page, tiny):
     seeds, since other work on the machine adds to them."""
     shares = SHARES[-2:] if tiny else SHARES
     found = {name: [[] for _ in shares] for name, _ in WAYS}
-    for seed in range(1, 1 + (1 if tiny else MANY)):
+    for seed in range(1, 1 + (1 if tiny else max(seeds_of(asset, name) for name, _ in WAYS))):
         for k, share in enumerate(shares):
             for name, way in WAYS:
                 if seed <= seeds_of(asset, name):
