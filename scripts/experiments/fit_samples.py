@@ -2,6 +2,7 @@
 """Samples and time of a fit to the same error, with what makes its noise smaller or cheaper."""
 import json
 import os
+import resource
 import sys
 import tempfile
 
@@ -44,6 +45,7 @@ WAYS = [("plain", {}), ("adaptive samples", ADAPTIVE), ("recursive images", {"re
         ("default, averaged, adjoint pixels", {**DEFAULT, **AVERAGE, **ADJOINT}), ("default, automatic", {**DEFAULT, **AUTO}),
         ("default, automatic, adjoint pixels", {**DEFAULT, **AUTO, **ADJOINT})]
 SHARES = [0.125, 0.5, 1]  # of the plain job's samples a step
+TIMED = 2  # seeds whose CPU time is taken
 FEW = 6  # seeds; more of what is compared closely, where errors differ much or the target is near
 MANY = {"smoke": 60, "glass index": 24, "pose": 24}
 CLOSELY = ["plain", "default", "default, averaged", "default, automatic"]
@@ -66,8 +68,8 @@ def views_of(scene):
         return json.load(f)["views"]
 
 
-def fit(asset, way, share, seed, folder, page, tiny):
-    """Relative error of the result, samples of a pixel in all, CPU seconds."""
+def fit(asset, way, share, seed, folder, page, tiny, one_step=False):
+    """Relative error of the result, samples of a pixel in all, user CPU seconds of the process."""
     source, parameters, rate, steps, spp, rest = ASSETS[asset]
     spp = max(1, int(spp * share)) if way.get("form") == "separate" else max(2, int(spp * share) // 2 * 2)
     scene = os.path.join(folder if source == "plane.xml" else os.path.join(report.ROOT, "assets"), source)
@@ -78,18 +80,25 @@ def fit(asset, way, share, seed, folder, page, tiny):
     if "views" in job:
         job.update(target=None, views=[{"target": target, "to_world": v["to_world"]} for v in views_of(source)])
     job = {k: v for k, v in job.items() if v is not None}
-    if tiny:
-        job["steps"] = 3
+    if tiny or one_step:
+        job["steps"] = 1 if one_step else 3
         if "stages" in job:
-            del job["steps"]
-            job["stages"] = [{"steps": 3, "resolution": GRID}]
+            job["stages"] = [{"steps": job.pop("steps"), "resolution": GRID}]
     path = os.path.join(folder, "job.json")
     with open(path, "w", encoding="utf-8") as f:
         json.dump(job, f)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     r = report.backlight("fit", path, "-o", os.path.join(folder, "out"), "--force")
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     page.device = r["device"]
     errors = [p["rms_error"] / p["first_rms_error"] for p in r["parameters"]]
-    return float(np.sqrt(np.mean(np.square(errors)))), r["samples"], r["seconds"]
+    return float(np.sqrt(np.mean(np.square(errors)))), r["samples"], seconds
+
+
+def step_seconds(asset, way, share, folder, page, tiny):
+    """CPU seconds of a fit's steps, without those of target, kernels and pictures: the process's less that of a fit of one step."""
+    least = [min(fit(asset, way, share, seed, folder, page, tiny, one)[2] for seed in range(1, 1 + TIMED)) for one in (False, True)]
+    return max(least[0] - least[1], 1e-3)
 
 
 def crossing(points, error):
@@ -106,20 +115,15 @@ def crossing(points, error):
 
 
 def measure(asset, folder, page, tiny):
-    """way -> of each share of samples [(error, samples, seconds)], by seed. Ways take turns, and seconds are the least of FEW
-    seeds, since other work on the machine adds to them."""
-    shares = SHARES[-2:] if tiny else SHARES
-    found = {name: [[] for _ in shares] for name, _ in WAYS}
-    for seed in range(1, 1 + (1 if tiny else max(seeds_of(asset, name) for name, _ in WAYS))):
-        for k, share in enumerate(shares):
-            for name, way in WAYS:
-                if seed <= seeds_of(asset, name):
-                    found[name][k].append(fit(asset, way, share, seed, folder, page, tiny))
-    for name, _ in WAYS:
-        found[name] = [np.array(r) for r in found[name]]
-        for r in found[name]:
-            r[:, 2] = r[:FEW, 2].min()
-            print(asset, name, r.mean(0), file=sys.stderr)
+    """way -> of each share of samples [(error, samples, seconds)], by seed. The seconds are those of TIMED seeds."""
+    found = {}
+    for name, way in WAYS:
+        found[name] = []
+        for share in SHARES[-2:] if tiny else SHARES:
+            seconds = step_seconds(asset, way, share, folder, page, tiny)
+            seeds = 1 if tiny else seeds_of(asset, name)
+            found[name].append(np.array([fit(asset, way, share, seed, folder, page, tiny)[:2] + (seconds,) for seed in range(1, 1 + seeds)]))
+            print(asset, name, share, found[name][-1].mean(0), file=sys.stderr)
     return found
 
 
@@ -172,8 +176,8 @@ def run(page, tiny):
     page.write("Samples of a fit to the same error", [
         "Five fits to a rendered target, with an eighth to all of the plain job's samples a step (16 or 8). Error: rms of "
         "the parameters' values from the truth over that at the start, root of the mean square over parameters and seeds. "
-        "Samples are those of all steps, of images and gradients; seconds those of the steps, with other work on the machine: ways took "
-        "turns, and the least of %d seeds counts." % FEW,
+        "Samples are those of all steps, of images and gradients; seconds are user CPU seconds of all steps, with other work on the "
+        "machine: those of the process less those of a fit of one step, each the least of %d seeds." % TIMED,
         "The table has the samples and seconds that a way needs to the final error of the plain job (two walks, the sampler "
         "`independent`, replay in media, a fixed number of samples), over the plain job's with the same seeds: between measured points in logarithms; where "
         "the fewest samples are already enough, what these cost. No number: its most samples are not enough. The last two columns are "
