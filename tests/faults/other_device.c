@@ -130,7 +130,8 @@ static VKAPI_ATTR void VKAPI_CALL get_memory2(VkPhysicalDevice d, VkPhysicalDevi
         if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT) {
             VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget = (void *)s;
             for (uint32_t i = 0; i < m->memoryProperties.memoryHeapCount; i++)
-                budget->heapBudget[i] = i == HIDDEN ? number("OTHER_DEVICE_BUDGET") : UINT64_MAX,
+                budget->heapBudget[i] =
+                    is("budget") && i == HIDDEN ? number("OTHER_DEVICE_BUDGET") : UINT64_MAX,
                 budget->heapUsage[i] = 0;
         }
 }
