@@ -95,9 +95,9 @@ def fit(asset, way, share, seed, folder, page, tiny, one_step=False):
     return float(np.sqrt(np.mean(np.square(errors)))), r["samples"], seconds
 
 
-def step_seconds(asset, way, share, folder, page, tiny):
+def step_seconds(asset, way, share, folder, page):
     """CPU seconds of a fit's steps, without those of target, kernels and pictures: the process's less that of a fit of one step."""
-    least = [min(fit(asset, way, share, seed, folder, page, tiny, one)[2] for seed in range(1, 1 + TIMED)) for one in (False, True)]
+    least = [min(fit(asset, way, share, seed, folder, page, False, one)[2] for seed in range(1, 1 + TIMED)) for one in (False, True)]
     return max(least[0] - least[1], 1e-3)
 
 
@@ -120,7 +120,7 @@ def measure(asset, folder, page, tiny):
     for name, way in WAYS:
         found[name] = []
         for share in SHARES[-2:] if tiny else SHARES:
-            seconds = step_seconds(asset, way, share, folder, page, tiny)
+            seconds = 1.0 if tiny else step_seconds(asset, way, share, folder, page)
             seeds = 1 if tiny else seeds_of(asset, name)
             found[name].append(np.array([fit(asset, way, share, seed, folder, page, tiny)[:2] + (seconds,) for seed in range(1, 1 + seeds)]))
             print(asset, name, share, found[name][-1].mean(0), file=sys.stderr)
