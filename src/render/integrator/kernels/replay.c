@@ -259,7 +259,7 @@ static void finish_phase(walk *w, const lane *l, replay_state *p, film_value dL,
 
 /* ---- the kernels ---- */
 
-static replay_state start(walk *w, const lane *l, kept_rows *rows)
+static replay_state start(walk *w, const gradient_estimator *estimator, const lane *l, kept_rows *rows)
 {
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0);
@@ -279,12 +279,12 @@ static replay_state start(walk *w, const lane *l, kept_rows *rows)
         .sum = film_none(w),
         .turn = {walk_before(w, l->first), throughput_start(w)},
         .drt_path = drt_none(w),
-        .estimator = choose_estimator(w),
+        .estimator = estimator,
         .lane = l,
         .rows = rows,
     };
-    if (p.estimator->start)
-        p.estimator->start(w, &p, rows);
+    if (estimator->start)
+        estimator->start(w, &p, rows);
     return p;
 }
 
@@ -303,7 +303,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     if (!teaches(w))
         replay_skip_zero(w, &dL, &l);
     kept_rows rows = {0};
-    replay_state p = start(w, &l, &rows);
+    replay_state p = start(w, estimator, &l, &rows);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     if (w->pass == RENDER_ADJOINT)

@@ -4,16 +4,23 @@
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
+/* The material of an instance at a surface. The function goes on at `on` and `wavelengths`, which have to
+ * last. */
+static bsdf_context material_at(plugin_function *p, const class_node *n, vec3 wi, vec2 uv, const surface *on,
+                                const wavelength_set *wavelengths)
+{
+    p->t.surface = on, p->t.wavelengths = wavelengths;
+    return (bsdf_context){&p->t, n, p->record, wi, uv};
+}
+
 static ir_func *make_bsdf_sample(walk *w, const class_node *n)
 {
     plugin_function p = plugin_function_begin(w, "bsdf_sample", false);
     tracer *t = &p.t;
     bsdf_sample_arguments a = {0};
     bsdf_sample_visit(w, &p.in, &a);
-    t->wavelengths = &a.wavelengths;
-    t->surface = &a.on;
     t->print = walk_prints(w) ? &a.print : NULL;
-    bsdf_context ctx = {t, n, p.record, a.wi, a.uv};
+    bsdf_context ctx = material_at(&p, n, a.wi, a.uv, &a.on, &a.wavelengths);
     bsdf_sample_results r = {.share = a.share};
     if (plan_disperses(n)) {
         dispersion_sample(&ctx, &a, &r);
@@ -68,10 +75,8 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
     tracer *t = &p.t;
     bsdf_value_arguments a = {0};
     bsdf_value_visit(w, &p.in, &a);
-    t->wavelengths = &a.wavelengths;
-    t->surface = &a.on;
     t->print = walk_prints(w) ? &a.print : NULL;
-    bsdf_context ctx = {t, n, p.record, a.wi, a.uv};
+    bsdf_context ctx = material_at(&p, n, a.wi, a.uv, &a.on, &a.wavelengths);
     bsdf_value_results r;
     ir_ref any = t_u32(t, 0), no = ir_bool(p.f, false);
     bool disperses = plan_disperses(n);
@@ -94,10 +99,8 @@ static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool different
     tracer *t = &p.t;
     bsdf_value_arguments a = {0};
     bsdf_value_visit(w, &p.in, &a), collision_z_visit(w, &p.in, &a.collision_z);
-    t->wavelengths = &a.wavelengths;
-    t->surface = &a.on;
     t->print = walk_prints(w) ? &a.print : NULL;
-    bsdf_context ctx = {t, n, p.record, a.wi, a.uv};
+    bsdf_context ctx = material_at(&p, n, a.wi, a.uv, &a.on, &a.wavelengths);
     ir_ref no = ir_bool(p.f, false), any = t_u32(t, 0);
     bool disperses = plan_disperses(n);
     bsdf_polarized light = disperses ? dispersion_polarized(&ctx, a.hero, a.to_light, no, any)
@@ -114,19 +117,27 @@ static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool different
     return plugin_function_end(&p);
 }
 
+/* A phase function in the place of a material: declares its arguments, and evaluates it toward the light and
+ * along the sample. *a has to last. */
+static void phase_values(walk *w, plugin_function *p, const class_node *n, bsdf_value_arguments *a,
+                         ir_ref *for_light, ir_ref *for_sample)
+{
+    bsdf_value_visit(w, &p->in, a), collision_z_visit(w, &p->in, &a->collision_z);
+    p->t.wavelengths = &a->wavelengths;
+    const vec3 at = v3(a->uv.x, a->uv.y, a->collision_z);
+    *for_light = phase_of(n)->value(&p->t, n, p->record, a->wi, a->to_light, at);
+    *for_sample = phase_of(n)->value(&p->t, n, p->record, a->wi, a->wo, at);
+}
+
 /* Phase functions depolarise, as Mitsuba's do. */
 static ir_func *make_phase_polarized(walk *w, const class_node *n, bool differentiated)
 {
     plugin_function p = plugin_function_begin(
         w, differentiated ? "phase_polarized_differentiated" : "phase_polarized", differentiated);
     tracer *t = &p.t;
-    ir_ref zero = t_f32(t, 0);
+    ir_ref zero = t_f32(t, 0), for_light, for_sample;
     bsdf_value_arguments a = {0};
-    bsdf_value_visit(w, &p.in, &a), collision_z_visit(w, &p.in, &a.collision_z);
-    t->wavelengths = &a.wavelengths;
-    vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
-    ir_ref for_light = phase_of(n)->value(t, n, p.record, a.wi, a.to_light, at),
-           for_sample = phase_of(n)->value(t, n, p.record, a.wi, a.wo, at);
+    phase_values(w, &p, n, &a, &for_light, &for_sample);
     bsdf_polarized_results r = {.sample = {.axis = stokes_basis(t, a.wi), .depolarizes = ir_bool(p.f, true)}};
     r.light_axis = r.sample.axis;
     for (uint32_t c = 0; c < t->channels; c++)
@@ -142,14 +153,10 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiat
 {
     plugin_function p = plugin_function_begin(
         w, differentiated ? "phase_value_differentiated" : "phase_value", differentiated);
-    tracer *t = &p.t;
     bsdf_value_arguments a = {0};
-    bsdf_value_visit(w, &p.in, &a), collision_z_visit(w, &p.in, &a.collision_z);
-    t->wavelengths = &a.wavelengths;
-    vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
-    bsdf_value_results r;
-    r.for_light = color_all(phase_of(n)->value(t, n, p.record, a.wi, a.to_light, at));
-    r.for_sample = color_all(phase_of(n)->value(t, n, p.record, a.wi, a.wo, at));
+    ir_ref for_light, for_sample;
+    phase_values(w, &p, n, &a, &for_light, &for_sample);
+    bsdf_value_results r = {color_all(for_light), color_all(for_sample)};
     bsdf_value_results_visit(w, &p.out, &r);
     return plugin_function_end(&p);
 }
@@ -161,9 +168,7 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiat
     tracer *t = &p.t;
     bsdf_color_arguments a = {0};
     bsdf_color_visit(w, &p.in, &a);
-    t->wavelengths = &a.wavelengths;
-    t->surface = &a.on;
-    const bsdf_context ctx = {t, n, p.record, a.wi, a.uv};
+    const bsdf_context ctx = material_at(&p, n, a.wi, a.uv, &a.on, &a.wavelengths);
     color c = plan_disperses(n) ? dispersion_colour(&ctx, of) : of(&ctx);
     ir_return(p.f, c.c, t->channels);
     return p.f;
@@ -172,12 +177,9 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiat
 static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool differentiated)
 {
     plugin_function p = plugin_function_begin(w, "bsdf_turn", differentiated);
-    tracer *t = &p.t;
     bsdf_lobe_direction_arguments a = {0};
     bsdf_lobe_direction_visit(w, &p.in, &a);
-    t->wavelengths = &a.wavelengths;
-    t->surface = &a.on;
-    const bsdf_context ctx = {t, n, p.record, a.wi, a.uv};
+    const bsdf_context ctx = material_at(&p, n, a.wi, a.uv, &a.on, &a.wavelengths);
     bsdf_lobe_direction_results r = {.d = bsdf_lobe_direction(&ctx, a.lobe)};
     if (w->plan->scene->light_tracing)
         r.eta = bsdf_lobe_eta(&ctx, a.lobe);
@@ -192,10 +194,8 @@ static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool differentiat
     ir_ref one = t_f32(t, 1);
     bsdf_attach_arguments a = {0};
     bsdf_attach_visit(w, &p.in, &a);
-    t->wavelengths = &a.wavelengths;
-    t->surface = &a.on;
     const bsdf_class *cls = bsdf_of(n);
-    bsdf_context ctx = {t, n, p.record, a.wi, a.uv};
+    const bsdf_context ctx = material_at(&p, n, a.wi, a.uv, &a.on, &a.wavelengths);
     bsdf_attach_results r = {.to = bsdf_attach(&ctx, &a.draw)};
     vec3 sampled = r.to.wo;
     r.to.wo = v3_select(t, a.delta, bsdf_lobe_direction(&ctx, a.draw.lobe), sampled);
