@@ -277,18 +277,25 @@ static bool walks_prepared(const bl_job *job, const job_work_desc *w)
            (!keeps_tape(job, w) || tape_reserved(job, w));
 }
 
+static bl_result in_each_part(bl_job *job, const job_work_desc *w,
+                              bl_result (*prepare)(bl_job *, const job_work_desc *, bl_error *),
+                              bl_error *err)
+{
+    for (uint32_t k = 0; k < job_split_parts(job, w->pass); k++) {
+        job_split_enter(job, w->pass, k);
+        const bl_result r = prepare(job, w, err);
+        job_split_leave(job);
+        TRY(r);
+    }
+    return BL_OK;
+}
+
 bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
 {
     gpu_kernel *made;
     TRY(job_reserve_film(job, w->pass, job_everything(w, job_pixels(job)).lane_count, err));
-    bl_result (*const steps[])(bl_job *, const job_work_desc *, bl_error *) = {reserve_walks, make_walks};
-    const uint32_t parts = job_split_parts(job, w->pass);
-    for (uint32_t k = 0; k < 2 * parts; k++) {
-        job_split_enter(job, w->pass, k % parts);
-        const bl_result r = steps[k / parts](job, w, err);
-        job_split_leave(job);
-        TRY(r);
-    }
+    TRY(in_each_part(job, w, reserve_walks, err));
+    TRY(in_each_part(job, w, make_walks, err));
     if (job->plan->update_count)
         TRY(job_kernel(job, RENDER_UPDATE, &made, err));
     if (job->plan->table_builds.count)

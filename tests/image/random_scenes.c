@@ -340,15 +340,6 @@ typedef struct gradient_counts {
     uint32_t compared, other_seeds, not_zero, refused;
 } gradient_counts;
 
-/* Whether gradients by these take two plans in a job (plan_splits). The interpreter runs one. */
-static bool is_split(const char *xml, const char *const *names, uint32_t count)
-{
-    scene_eval *e = scene_eval_create(xml, folder, names, count);
-    const bool splits = plan_splits(e->plan);
-    scene_eval_destroy(e);
-    return splits;
-}
-
 /* g: the parameters that the gradients are by. */
 static void compare_gradients(const char *xml, bl_scene *scene, gradient_sum *g, uint32_t count,
                               gradient_counts *counts)
@@ -363,8 +354,9 @@ static void compare_gradients(const char *xml, bl_scene *scene, gradient_sum *g,
                         .no_baking = true,
                         .volume_gradient = BL_VOLUME_GRADIENT_REPLAY};
     bl_result made = bl_job_create(device.device, scene, &desc, &job);
-    if (count > 1 && (made == BL_ERROR_UNSUPPORTED || is_split(xml, names, count))) {
-        if (made == BL_OK)
+    const bool split = made == BL_OK && strcmp(bl_job_sampling(job), "split") == 0;
+    if (count > 1 && (made == BL_ERROR_UNSUPPORTED || split)) { /* the interpreter runs one plan */
+        if (split)
             bl_job_destroy(job);
         desc.parameter_count = count = 1;
         made = bl_job_create(device.device, scene, &desc, &job);
