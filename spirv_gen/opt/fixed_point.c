@@ -17,10 +17,13 @@
  * A list is what one lookup adds, the eight voxels of a trilinear one, say. CPU devices run all of that for
  * every vertex, so what can be done once for a list is: its scale is read once, it is counted once, and high
  * words move in a loop that has one atomic for all of them. On GPUs (opt_options.live_most) a few words wait
- * at a time, and high words move in branches. overflow: its values are not all finite, or the sum of their
- * sizes is 2^52 or more (then none of them is added); or one of the sums has a high word that has left +-2^30
- * (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps)
- *   underflow: the sum of their sizes is not 0 and would round to 0.
+ * at a time, and high words move in branches.
+ *
+ * A list is counted as
+ *   - an overflow where its values are not all finite, or the sum of their sizes is 2^52 or more (then none
+ * of them is added); or where one of the sums has a high word that has left +-2^30 (each step moves it by at
+ *     most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps);
+ *   - an underflow where the sum of their sizes is not 0 and would round to 0.
  * Where that is asked for (opt_options.non_finite_word) a list whose values are not all finite is no
  * overflow, and is counted by itself: a coarser scale would not help it. */
 #include "spirv_gen/opt/fixed_point.h"
