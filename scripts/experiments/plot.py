@@ -3,6 +3,7 @@
 import math
 
 COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000", "#999933", "#ee7733", "#882255"]
+DASHES = ' stroke-dasharray="5 3"'  # of curves beyond these colours, which begin again
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 306, 66, 18, 28, 66
 NAMES, ROWS = 13, 2  # height of a row of names; for so many HEIGHT has room
 COLUMNS = 4
@@ -84,11 +85,12 @@ def panel(left, p):
             (left + 14, (TOP + HEIGHT - BOTTOM) / 2, p["y"])]
     along, row = x.begin, 0
     for k, (name, curve) in enumerate(p["curves"].items()):
-        colour = COLOURS[k % len(COLOURS)]
+        colour, dashes = COLOURS[k % len(COLOURS)], DASHES if k >= len(COLOURS) else ""
+        name = "– – " + name if dashes else name
         width = 6.2 * len(name)
         if along > x.begin and along + width > x.end:
             along, row = x.begin, row + 1
-        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour)
+        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"%s/>' % (line, colour, dashes)
                 for line in lines(curve, x, y)]
         out += ['<path d="%s" stroke="%s"/>' % (bars, colour) for bars in [errors(curve, x, y)] if bars]
         out.append(text(along, HEIGHT - BOTTOM + 47 + NAMES * row, name, "start", colour))
