@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "support/scene_cases.h"
+#include "support/lit_wall.h"
 #include "support/scene_device.h"
 #include "support/todays_tests.h"
 
@@ -24,23 +24,7 @@ static scene_device device;
 static float target[VALUES];
 static const char *const names[PARAMETERS] = {"wall.reflectance.value", "lamp.radiance.value"};
 
-static bl_scene *room(void)
-{
-    arena a = {0};
-    bl_scene *s = scene_device_load(
-        &device,
-        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
-                  arena_printf(&a, scene_sensor_format, SIDE, SIDE),
-                  "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.5'/></bsdf>"
-                  "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref "
-                  "id='wall'/></shape>"
-                  "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate "
-                  "z='2'/></transform>"
-                  "<emitter type='area' id='lamp'><rgb name='radiance' value='3'/></emitter></shape>"),
-        ".");
-    arena_free(&a);
-    return s;
-}
+static bl_scene *room(void) { return lit_wall_load(&device, SIDE, ".5", ""); }
 
 static const bl_fit_parameter wall_and_lamp[PARAMETERS] = {
     {.name = "wall.reflectance.value", .initial = (const float[]){0.4f, 0.5f, 0.6f}},

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "support/scene_cases.h"
+#include "support/lit_wall.h"
 #include "support/scene_device.h"
 
 #include <math.h>
@@ -27,19 +27,7 @@ static const float truth[3] = {0.5f, 0.4f, 0.3f};
 /* The target is of the scene as it is. */
 static bl_scene *room(void)
 {
-    arena a = {0};
-    bl_scene *s = scene_device_load(
-        &device,
-        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
-                  arena_printf(&a, scene_sensor_format, SIDE, SIDE),
-                  "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.5, .4, .3'/></bsdf>"
-                  "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref "
-                  "id='wall'/></shape>"
-                  "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate "
-                  "z='2'/></transform>"
-                  "<emitter type='area' id='lamp'><rgb name='radiance' value='3'/></emitter></shape>"),
-        ".");
-    arena_free(&a);
+    bl_scene *s = lit_wall_load(&device, SIDE, ".5, .4, .3", "");
     bl_job *job = scene_device_job(&device, s, NULL, 0);
     SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 4096, .seed = 99}, target, NULL));
     bl_job_destroy(job);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "support/scene_cases.h"
+#include "support/lit_wall.h"
 #include "support/scene_device.h"
 
 #include <math.h>
@@ -27,25 +27,10 @@ static const char path[] = "fit_state.checkpoint";
 
 static bl_scene *room(const char *grey)
 {
-    arena a = {0};
-    char *body = arena_printf(
-        &a,
-        "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='%s'/></bsdf>"
-        "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref "
-        "id='wall'/></shape>"
-        "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate "
-        "z='2'/></transform>"
-        "<emitter type='area' id='lamp'><rgb name='radiance' value='3'/></emitter></shape>"
+    return lit_wall_load(
+        &device, SIDE, grey,
         "<emitter type='spot' id='spot'><rgb name='intensity' value='1'/><transform name='to_world'>"
-        "<lookat origin='0,0,3' target='0,0,0' up='0,1,0'/></transform></emitter>",
-        grey);
-    bl_scene *s = scene_device_load(
-        &device,
-        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
-                  arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
-        ".");
-    arena_free(&a);
-    return s;
+        "<lookat origin='0,0,3' target='0,0,0' up='0,1,0'/></transform></emitter>");
 }
 
 static const float dark[3] = {1e-12f, 1e-12f, 1e-12f};
